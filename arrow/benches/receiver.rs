@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a round took, in ns, and what it was.
+/// Cost of a round at each end, in ns, and its messages and batches.
 struct Cost {
     send: f64,
     receive: f64,

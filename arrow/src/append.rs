@@ -17,20 +17,20 @@ use libdrdma::{
 
 use crate::{DecodeError, Form, Format, ReceiveError, decode};
 
-/// Completions that are taken together: the card is told once that there is room again.
+/// Completions that are taken at a time: the card is informed once that there is room again.
 const BURST: usize = 32;
-/// Messages that receives are posted for, at most.
+/// Messages of all segments together, at most: each has a receive.
 const MAX_MESSAGES: usize = 1 << 15;
-/// What columns begin at multiples of, in their memory: a cache line, and enough for every type of Arrow's.
+/// Alignment of columns in their memory: a cache line, and enough for every type of Arrow's.
 const ALIGNMENT: usize = 64;
 
 /// Receives rows of one stream that its card puts into columns ([`Form::Appended`]), and gives them as batches. No
 /// processor touches a row.
 ///
-/// Its memory is cut into *segments*: columns with room for so many messages, an append region each. Receives are posted
-/// for whole segments, in turns. Rows lie in their segment as long as an array does, and a segment is filled again
-/// when none does. Half of the segments are always posted, or waiting to be: rows that arrive when the other half has
-/// arrays in use are copied to memory of their own. So arrays that are long in use do not keep rows from arriving.
+/// Its memory is cut into *segments*: columns with room for a number of messages, an append region each. Receives are
+/// posted for whole segments, in turns. Rows lie in their segment as long as an array does, and a segment is filled
+/// again when none does. Half of the segments are always posted, or waiting to be: rows that arrive when the other half
+/// has arrays in use are copied to memory of their own. So arrays that are long in use do not keep rows from arriving.
 ///
 /// Rows that lie behind each other come as one batch, whatever messages they came in. Those of different queue pairs are
 /// mixed then, each one's in their order. While a message of several packets arrives on one queue pair, messages on others
@@ -44,19 +44,19 @@ pub struct AppendReceiver {
     segments: Vec<Segment>,
     /// The segment to post next.
     next: usize,
-    /// Messages of a segment, and rows of a message.
+    /// Messages of a segment, and rows of the longest message.
     messages: usize,
     message_rows: u32,
-    /// Rows of a batch, at most, unless one message has more.
+    /// Rows of a batch, at most, unless a single message has more.
     batch_rows: u32,
-    /// What was taken from the completion queue, and is not looked at yet.
+    /// Completions that were taken from the queue and not handled yet.
     taken: VecDeque<WorkCompletion>,
     /// Rows that arrived, and are in no batch yet.
     runs: VecDeque<Run>,
     copied: u64,
 }
 
-/// Rows that lie behind each other.
+/// Consecutive rows of a segment.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     segment: usize,
@@ -69,21 +69,21 @@ struct Run {
 struct Segment {
     region: AppendRegion<'static>,
     columns: Arc<Columns>,
-    /// Receives that have not completed.
+    /// Receives of the segment that have not completed.
     posted: usize,
-    /// Rows that came since they were given back.
+    /// Rows that arrived since the segment was posted.
     rows: u32,
 }
 
-/// The memory of a segment. Arrays have it, too.
+/// The memory of a segment, which arrays share.
 #[derive(Debug)]
 struct Columns {
     memory: DmaMemory,
-    /// Where each column begins in it, and the bytes of its values.
+    /// Of each column: its offset in the memory, and the bytes of a value.
     places: Vec<(usize, usize)>,
 }
 
-// Nothing of it is seen after a panic.
+// No code sees a partly changed `Columns` after a panic.
 impl RefUnwindSafe for Columns {}
 impl UnwindSafe for Columns {}
 
@@ -96,20 +96,20 @@ impl Columns {
 }
 
 impl Segment {
-    /// True if nothing is written to it or read from it. What was read is read before what follows.
+    /// True if the card writes nothing to it and no array lies in it. Earlier reads come before later writes.
     fn is_free(&mut self) -> bool {
         self.posted == 0 && Arc::get_mut(&mut self.columns).is_some()
     }
 
-    /// True if arrays lie in it.
+    /// True if arrays lie in its memory.
     fn is_lent(&self) -> bool {
         Arc::strong_count(&self.columns) > 1
     }
 }
 
 impl AppendReceiver {
-    /// A receiver with so many segments of so many messages each. Rows that lie behind each other come in batches of up
-    /// to `batch_rows`. As long as no receive is posted messages wait, and their sender tries again.
+    /// Makes a receiver with this number of segments, and of messages a segment. Rows that lie behind each other come
+    /// in batches of up to `batch_rows`. As long as no receive is posted messages wait, and their sender tries again.
     ///
     /// # Errors
     /// A format of another form, fewer than 2 segments, no messages or more than 32,768 of all segments, no memory, no
@@ -152,7 +152,7 @@ impl AppendReceiver {
         Ok(receiver)
     }
 
-    /// The format of its batches.
+    /// The format of the received batches.
     pub fn format(&self) -> &Format {
         &self.format
     }
@@ -175,12 +175,12 @@ impl AppendReceiver {
         self.segments.iter().map(|segment| segment.posted).sum()
     }
 
-    /// Takes what has arrived. It does not wait: `None` says that no row is there.
+    /// Takes the rows that have arrived as a batch. It does not wait: `None` if there are none.
     ///
     /// # Errors
-    /// A message failed, is of another format or has more rows than its messages have, or the card failed. What came before it stays, and
-    /// comes with the next call. A message with too many rows has taken the room of others, which may wait for ever then: whoever
-    /// sends such messages is not to stay connected.
+    /// A message failed, is of another format or has more rows than its messages can have, or the card failed. Rows
+    /// that came before it are kept for the next call. A message with too many rows has taken the room of others, which
+    /// may then wait for ever: connections on which such messages come should be closed.
     pub fn poll(&mut self) -> Result<Option<RecordBatch>, ReceiveError> {
         while self.runs.len() < 2 && self.runs.front().is_none_or(|run| run.rows < self.batch_rows)
         {
@@ -223,7 +223,7 @@ impl AppendReceiver {
         Ok(())
     }
 
-    /// Notes the rows of a message.
+    /// Records the rows of a completed message.
     fn arrived(&mut self, completion: &WorkCompletion) -> Result<(), ReceiveError> {
         let number = completion.wr_id as usize;
         let segment = &mut self.segments[number];
@@ -288,7 +288,7 @@ impl AppendReceiver {
     }
 }
 
-/// Segments of so many messages each.
+/// Makes `segments` segments with room for `messages` messages each.
 fn make_segments(
     format: &Format,
     pd: &ProtectionDomain,

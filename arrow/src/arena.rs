@@ -16,7 +16,7 @@ use libdrdma::ProtectionDomain;
 
 use crate::ArenaError;
 
-/// What blocks are aligned to: a cache line, which is enough for every type of Arrow's.
+/// Alignment of blocks: a cache line, which is enough for every type of Arrow's.
 pub const ALIGNMENT: usize = 64;
 
 /// An allocator of memory that a card reads where it lies. Clones are handles of the same arena.
@@ -42,7 +42,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// An arena of so many bytes, which is registered in the domain. The system gives what of it is used; it
+    /// Makes an arena of this many bytes, registered in the domain. The system gives what of it is used; it
     /// stays reserved for ever.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Arena {
         self.memory.contains(bytes)
     }
 
-    /// So many zero bytes, at a multiple of [`ALIGNMENT`].
+    /// Allocates this many zero bytes, at a multiple of [`ALIGNMENT`].
     ///
     /// # Errors
     /// The arena has no room.
@@ -86,7 +86,7 @@ impl Arena {
         let full = || ArenaError::Full { bytes, capacity: self.memory.capacity() };
         let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).map_err(|_| full())?;
         let start = self.memory.block(layout).ok_or_else(full)?;
-        // SAFETY: the block has so many bytes, and is nobody else's.
+        // SAFETY: the block has `layout.size()` bytes, which nothing else refers to.
         unsafe { start.write_bytes(0, layout.size()) };
         Ok(Block { memory: self.memory, start, layout, len: bytes })
     }
@@ -101,7 +101,7 @@ impl Arena {
         Ok(block.freeze())
     }
 
-    /// An array without nulls, of what `value` says for each row.
+    /// An array without nulls, whose value of each row is `value(row)`.
     ///
     /// # Errors
     /// The arena has no room.
@@ -144,7 +144,7 @@ impl Arena {
     }
 }
 
-/// Bytes of an arena that are nobody else's.
+/// Bytes of an arena with one owner.
 #[derive(Debug)]
 pub struct Block {
     memory: &'static libdrdma::Arena,
@@ -155,7 +155,7 @@ pub struct Block {
 
 // SAFETY: the block owns its bytes, and the arena may be used from any thread.
 unsafe impl Send for Block {}
-// SAFETY: likewise; through a shared borrow the bytes are only read.
+// SAFETY: as for `Send`; through a shared borrow the bytes are only read.
 unsafe impl Sync for Block {}
 
 // A panic leaves the bytes as they are, and the arena's lock is never held where something panics.
@@ -163,7 +163,7 @@ impl RefUnwindSafe for Block {}
 impl UnwindSafe for Block {}
 
 impl Block {
-    /// The bytes.
+    /// The bytes of the block.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: the bytes are initialised, and this block's alone.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
@@ -181,7 +181,7 @@ impl Block {
     /// The bytes as a buffer, whose last handle frees them.
     pub fn freeze(self) -> Buffer {
         let (start, len) = (self.start, self.len);
-        // SAFETY: the bytes are there until the block is dropped, and nobody writes to them any more.
+        // SAFETY: the bytes are there until the block is dropped, and are not written any more.
         unsafe { Buffer::from_custom_allocation(start, len, Arc::new(self)) }
     }
 }

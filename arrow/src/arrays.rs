@@ -22,15 +22,15 @@ const INLINE: usize = 12;
 /// Bytes that a view's offset reaches.
 const VIEW_REACH: usize = i32::MAX as usize;
 
-/// What arrays are made of.
+/// Received columns, and what else arrays are made of.
 pub(crate) struct Arrays<'a> {
     pub layout: &'a Layout,
     pub header: &'a Header,
     pub columns: Vec<Option<Buffer>>,
     pub bytes: Vec<Option<Buffer>>,
-    /// The values of each dictionary that was sent last.
+    /// The values of each dictionary that were received last.
     pub dictionaries: &'a mut [Option<ArrayRef>],
-    /// Bytes that were copied.
+    /// Count of copied bytes.
     pub copied: &'a mut u64,
 }
 
@@ -108,7 +108,7 @@ impl Arrays<'_> {
         }
     }
 
-    /// The bytes of a column that every batch has.
+    /// The bytes of a column that no batch is without.
     fn column(&mut self, column: usize) -> Buffer {
         self.columns[column].take().expect("a column of a level that has rows")
     }
@@ -118,7 +118,7 @@ impl Arrays<'_> {
         self.bytes[number].take().unwrap_or_else(|| Buffer::from(MutableBuffer::new(0)))
     }
 
-    /// The bits of a column that has so many, or a byte for each.
+    /// The bits of a column of `count` bits, or of `count` bytes that are 0 or 1.
     fn bits(&mut self, column: usize, count: usize) -> BooleanBuffer {
         let bytes = self.column(column);
         if self.layout.columns[column].bits {

@@ -1,4 +1,4 @@
-//! The one place where a sender copies, and counts what.
+//! The one place where a sender copies, and where copied bytes are counted.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -41,7 +41,7 @@ impl Copier {
         self.arena.copy(bytes)
     }
 
-    /// A byte a bit: 0 or 1.
+    /// Copies bits to bytes, each 0 or 1.
     pub fn bits(&mut self, bits: &BooleanBuffer) -> Result<Buffer, ArenaError> {
         self.count(Why::Bits, bits.len());
         let mut block = self.arena.allocate(bits.len())?;
@@ -50,7 +50,7 @@ impl Copier {
         Ok(block.freeze())
     }
 
-    /// The same bits, the first of which begins a byte.
+    /// Copies bits, so that the first one begins a byte.
     pub fn align(&mut self, bits: &BooleanBuffer) -> Result<BooleanBuffer, SendError> {
         self.count(Why::Unaligned, bits.len().div_ceil(8));
         let mut block = self.arena.allocate(bits.len().div_ceil(64) * 8)?;
@@ -82,7 +82,7 @@ impl Copier {
         selection: &Selection,
         targets: &Targets,
     ) -> Result<(Buffer, Vec<Range<usize>>), SendError> {
-        // What rows have is looked at once here, not for every row.
+        // The kind of bytes is looked at once here, not for every row.
         match bytes {
             Bytes::Views { views, .. }
                 if views.iter().all(|view| *view as u32 as usize <= INLINE) =>
@@ -141,7 +141,7 @@ impl Copier {
         Ok(block.freeze())
     }
 
-    /// `elements` times each value: `count` values in all.
+    /// Repeats each value as often as `elements` says of its row, to `count` values in all.
     pub fn repeat<T: ArrowNativeType>(
         &mut self,
         values: &[T],
@@ -159,7 +159,7 @@ impl Copier {
         Ok(ScalarBuffer::new(block.freeze(), 0, count))
     }
 
-    /// The same with bits.
+    /// Repeats each bit as often as `elements` says of its row, to `count` bits in all.
     pub fn repeat_bits(
         &mut self,
         bits: &BooleanBuffer,

@@ -25,9 +25,9 @@ pub(crate) struct Stream {
 #[derive(Debug)]
 struct Batch {
     header: Header,
-    /// What is still to come, in order.
+    /// Messages that have not arrived completely yet, in order.
     due: VecDeque<Run>,
-    /// What has come of the first of these.
+    /// Messages of the first of these runs that have arrived.
     messages: Vec<Buffer>,
     columns: Vec<Option<Buffer>>,
     bytes: Vec<Option<Buffer>>,
@@ -37,7 +37,7 @@ struct Batch {
 #[derive(Debug)]
 struct Run {
     what: What,
-    /// Bytes that are still to come.
+    /// Bytes that have not arrived yet.
     bytes: u64,
     /// Bytes of a full message.
     message: u64,
@@ -110,7 +110,7 @@ impl Stream {
     }
 }
 
-/// The batch of so many appended rows, whose columns these are.
+/// The batch of `rows` appended rows, whose columns these are.
 pub(crate) fn appended(
     format: &Format,
     rows: u32,
@@ -285,7 +285,7 @@ pub(crate) fn lengths(bytes: &[u8]) -> impl Iterator<Item = u64> + Clone + '_ {
     lengths.iter().map(|length| u64::from(u32::from_le_bytes(*length)))
 }
 
-/// What a run is of, for errors.
+/// The name in errors of what a run consists of.
 fn path(layout: &Layout, what: &What) -> String {
     match what {
         What::Columns(group) => layout.columns[group[0]].path.clone(),
@@ -293,7 +293,7 @@ fn path(layout: &Layout, what: &What) -> String {
     }
 }
 
-/// The messages one behind the other: where it lies, if it is one.
+/// The messages one behind the other; a single message is not copied.
 fn join(mut messages: Vec<Buffer>, copied: &mut u64) -> Buffer {
     if messages.len() == 1 {
         return messages.remove(0);

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of formats, arenas, senders and receivers.
 
 use arrow_schema::{ArrowError, DataType};
 use libdrdma::{
@@ -16,7 +16,7 @@ pub enum FormatError {
     Unsupported {
         /// The column, or the place in it.
         path: String,
-        /// Its type.
+        /// Arrow type of the column.
         data_type: DataType,
     },
     /// Values that do not fit in a message.
@@ -46,7 +46,7 @@ pub enum FormatError {
     NotAppended {
         /// The column, or the place in it.
         path: String,
-        /// Its type.
+        /// Arrow type of the column.
         data_type: DataType,
     },
     /// Another number of columns than an append region has.
@@ -54,7 +54,7 @@ pub enum FormatError {
     AppendedColumns {
         /// Columns, those of validity included.
         columns: usize,
-        /// Columns that are possible.
+        /// Columns that an append region can have.
         limit: usize,
     },
     /// Rows that do not fit in a message.
@@ -70,7 +70,7 @@ pub enum FormatError {
     LongMessages {
         /// Bytes of the longest message.
         message_bytes: usize,
-        /// Bytes that are possible.
+        /// Length in bytes of the longest message that a card can send.
         limit: usize,
     },
 }
@@ -104,7 +104,7 @@ pub enum SendError {
     OtherType {
         /// The column's index.
         column: usize,
-        /// Its type.
+        /// Type of the batch's column.
         given: DataType,
         /// The type that the format has.
         expected: DataType,
@@ -122,7 +122,7 @@ pub enum SendError {
     Nulls {
         /// The column's index.
         column: usize,
-        /// How many of its rows are null.
+        /// Number of null rows of the column.
         nulls: usize,
     },
     /// A selection of another number of rows than the batch has.
@@ -138,9 +138,9 @@ pub enum SendError {
     NoBitmap {
         /// The destination's index.
         destination: usize,
-        /// Its partition.
+        /// Partition of the destination.
         partition: u16,
-        /// How many bitmaps there are.
+        /// Number of bitmaps of the selection.
         bitmaps: usize,
     },
     /// A queue pair that is named twice.
@@ -148,7 +148,7 @@ pub enum SendError {
     QueuePairTwice {
         /// The second destination's index.
         destination: usize,
-        /// The first one's.
+        /// The first destination's index.
         other: usize,
     },
     /// A queue pair that may lose messages, or change their order.
@@ -156,7 +156,7 @@ pub enum SendError {
     Transport {
         /// The destination's index.
         destination: usize,
-        /// What it is of.
+        /// Transport of the queue pair.
         transport: Transport,
     },
     /// A partition of which two destinations want every row.
@@ -164,7 +164,7 @@ pub enum SendError {
     PartitionTwice {
         /// The second destination's index.
         destination: usize,
-        /// The partition.
+        /// Number of the partition.
         partition: u16,
         /// The first destination's index.
         other: usize,
@@ -172,9 +172,9 @@ pub enum SendError {
     /// Too many destinations.
     #[error("{given} destinations, at most {limit} are possible")]
     Destinations {
-        /// How many there are.
+        /// Number of destinations that were given.
         given: usize,
-        /// How many are possible.
+        /// Number of destinations that are possible.
         limit: usize,
     },
     /// A string or list that is longer than 2^32 - 1 bytes or elements.
@@ -182,9 +182,9 @@ pub enum SendError {
     LongValue {
         /// The column, or the place in it.
         path: String,
-        /// The row of its level.
+        /// The row, in the level of the column.
         row: usize,
-        /// The length.
+        /// Bytes of the string, or elements of the list.
         len: usize,
     },
     /// A string that has no room in a message, of [`Form::Kinds`](crate::Form::Kinds).
@@ -194,7 +194,7 @@ pub enum SendError {
     LongString {
         /// The column, or the place in it.
         path: String,
-        /// The row of its level.
+        /// The row, in the level of the column.
         row: usize,
         /// Bytes of the value.
         len: usize,
@@ -204,17 +204,17 @@ pub enum SendError {
     /// A card that cannot send batches of the format's form.
     #[error("the card does not send batches of Form::Kinds: it misses {missing:?}")]
     Form {
-        /// What it does not do.
+        /// Features that the card lacks.
         missing: Features,
     },
-    /// Memory that lies in no arena, which the sender is told to refuse.
+    /// Memory lies in no arena, and the sender was made to refuse such memory.
     #[error("column `{path}`: {bytes} B at {addr:#x} lie in no registered arena")]
     Foreign {
         /// The column, or the place in it.
         path: String,
-        /// Bytes.
+        /// Bytes of the memory.
         bytes: usize,
-        /// Where they begin in this process.
+        /// Address at which the memory begins, in this process.
         addr: u64,
     },
     /// No memory for what must be copied.
@@ -226,7 +226,7 @@ pub enum SendError {
     /// A region is not possible.
     #[error(transparent)]
     Region(#[from] RegionError),
-    /// What views point into is not possible.
+    /// The buffers of views are not possible.
     #[error(transparent)]
     Views(#[from] KeptRegionError),
     /// A request was not posted.
@@ -249,33 +249,33 @@ pub enum DecodeError {
     /// A message that is no header, or one of another version.
     #[error("a batch's header begins with {magic:x?}, version {version}")]
     Magic {
-        /// The first bytes.
+        /// Bytes 0 to 3 of the message.
         magic: [u8; 4],
-        /// The two bytes behind them.
+        /// Version: the two bytes behind them.
         version: u16,
     },
     /// The sender has another format.
     #[error("the sender's format has fingerprint {theirs:#018x}, ours {ours:#018x}")]
     OtherFormat {
-        /// The sender's.
+        /// Fingerprint of the sender's format.
         theirs: u64,
-        /// Ours.
+        /// Fingerprint of the receiver's format.
         ours: u64,
     },
     /// The sender of rows that are appended has another format.
     #[error("the sender's format has {}, ours immediate data {ours:#010x}", tag(*theirs))]
     OtherTag {
-        /// The immediate data of its message.
+        /// Immediate data of the sender's message, if it has any.
         theirs: Option<u32>,
-        /// Ours.
+        /// Immediate data of the receiver's format.
         ours: u32,
     },
     /// A batch is missing.
     #[error("batch {found} came where batch {expected} was due")]
     Sequence {
-        /// The number that the header says.
+        /// Batch number in the header.
         found: u64,
-        /// The number of batches so far.
+        /// Number of batches received before.
         expected: u64,
     },
     /// A batch without a column that is always there.
@@ -283,7 +283,7 @@ pub enum DecodeError {
     NoColumn {
         /// The column, or the place in it.
         path: String,
-        /// What is missing.
+        /// Part of the column that is missing.
         part: Part,
     },
     /// A message of another length than the header says.
@@ -296,18 +296,18 @@ pub enum DecodeError {
         /// Bytes that the message must have.
         expected: usize,
     },
-    /// Strings of which a message has no rows.
+    /// Messages of strings have no rows, according to the header.
     #[error("column `{path}`: messages of 0 rows")]
     NoRows {
         /// The column, or the place in it.
         path: String,
     },
-    /// Numbers in the header that cannot be.
+    /// A number in the header is too large.
     #[error("column `{path}`: {rows} rows are too many")]
     TooLarge {
         /// The column, or the place in it.
         path: String,
-        /// Its rows or bytes.
+        /// Number of rows or bytes in the header.
         rows: u64,
     },
     /// Lengths of strings or lists whose sum is not what follows.
@@ -315,9 +315,9 @@ pub enum DecodeError {
     Lengths {
         /// The column, or the place in it.
         path: String,
-        /// The sum.
+        /// Sum of the lengths.
         sum: u64,
-        /// What follows.
+        /// Number of bytes or elements that follow.
         found: u64,
     },
     /// Keys of a dictionary that was never sent.
@@ -331,7 +331,7 @@ pub enum DecodeError {
     Arrow {
         /// The column, or the place in it.
         path: String,
-        /// What Arrow says.
+        /// Error that Arrow returned.
         source: ArrowError,
     },
 }
@@ -353,10 +353,10 @@ pub enum ReceiveError {
     Decode {
         /// The queue pair's index.
         qp: u32,
-        /// What is wrong.
+        /// Error that the messages result in.
         source: DecodeError,
     },
-    /// A message came from a queue pair whose messages were no batch before.
+    /// A message came from a queue pair whose messages were found to be no batch before.
     #[error("queue pair {qp}: a message of {bytes} B behind one that was wrong")]
     Behind {
         /// The queue pair's index.
@@ -369,11 +369,11 @@ pub enum ReceiveError {
     Failed {
         /// The queue pair's index.
         qp: Option<u32>,
-        /// How it ended.
+        /// Status of the receive's completion.
         status: Status,
-        /// Slabs that still are in use.
+        /// Number of slabs that are still in use.
         left: usize,
-        /// Slabs that there were.
+        /// Number of slabs that the receiver was made with.
         slabs: usize,
     },
     /// A receive failed whose message was to be appended.
@@ -383,7 +383,7 @@ pub enum ReceiveError {
     Append {
         /// The queue pair's index.
         qp: Option<u32>,
-        /// How it ended.
+        /// Status of the receive's completion.
         status: Status,
     },
     /// A message that no sender of the format sends, though it is marked as one: it is too long.
@@ -395,7 +395,7 @@ pub enum ReceiveError {
         qp: u32,
         /// Rows of the message.
         rows: u32,
-        /// Rows of the longest one.
+        /// Rows of the format's longest message.
         limit: u32,
     },
     /// Appended rows are no values of their types.
@@ -433,17 +433,17 @@ pub enum ReceiveError {
     /// A number of slabs that is not possible.
     #[error("{slabs} slabs, 2 to {limit} are possible")]
     Slabs {
-        /// How many were asked for.
+        /// Number of slabs that were asked for.
         slabs: usize,
-        /// How many are possible.
+        /// Number of slabs that are possible.
         limit: usize,
     },
     /// The system has no memory for the slabs.
     #[error("cannot allocate {bytes} B")]
     Allocation {
-        /// Bytes.
+        /// Number of bytes that were to be allocated.
         bytes: usize,
-        /// Why.
+        /// Error that the system returned.
         source: std::io::Error,
     },
     /// Memory was not registered.

@@ -1,4 +1,4 @@
-//! What both ends agree on.
+//! The format of batches, which sender and receiver agree on.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use libdrdma::Features;
 
 use crate::{FormatError, header, layout::Layout};
 
-/// Columns of a region, at most.
+/// Columns of a request, at most.
 const MAX_COLUMNS: usize = 16;
 /// Bytes of a message, at most.
 const MAX_MESSAGE: usize = 1 << 30;
@@ -36,13 +36,13 @@ pub enum Form {
 }
 
 impl Form {
-    /// What a card must do to send [`Form::Kinds`].
+    /// Features that a card needs to send [`Form::Kinds`].
     pub const NEEDS: Features = Features::VARLEN.union(Features::BITS).union(Features::COLUMNS);
 
-    /// What a card must do to receive [`Form::Appended`].
+    /// Features that a card needs to receive [`Form::Appended`].
     pub const APPEND_NEEDS: Features = Features::APPENDS;
 
-    /// The form that copies least, from a card that does that, to a [`Receiver`](crate::Receiver).
+    /// The form that copies least, from a card with these features to a [`Receiver`](crate::Receiver).
     pub fn of_card(features: Features) -> Self {
         if features.contains(Self::NEEDS) { Self::Kinds } else { Self::Columns }
     }
@@ -73,7 +73,7 @@ impl Format {
         Self::with_form(schema, message_bytes, Form::Columns)
     }
 
-    /// The same with another form.
+    /// Makes a format like [`new`](Self::new) does, but of another form than [`Form::Columns`].
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -116,12 +116,12 @@ impl Format {
         self.fingerprint as u32
     }
 
-    /// How columns share messages.
+    /// How columns share the format's messages.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// The columns of a level that share messages, group by group, where `present` says which there are.
+    /// The columns of a level that share messages, group by group, of those for which `present` is true.
     pub(crate) fn groups(&self, level: usize, present: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
         let layout = &self.layout;
         let alone = !matches!(self.form, Form::Rows | Form::Appended)
@@ -173,7 +173,7 @@ impl Format {
         }
     }
 
-    /// Bytes of so many rows of a group; `None` if they are too many.
+    /// Bytes of `rows` rows of a group; `None` if they are more than a `u64` counts.
     pub(crate) fn group_bytes(&self, group: &[usize], rows: u64) -> Option<u64> {
         match self.is_bits(group) {
             true => Some(rows.div_ceil(8)),

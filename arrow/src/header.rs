@@ -21,17 +21,17 @@ const VERSION: u16 = 1;
 /// Bytes before what depends on the schema.
 const FIXED: usize = 24;
 
-/// What a header says.
+/// Contents of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub sequence: u64,
-    /// A level's rows.
+    /// Number of rows of each level.
     pub rows: Vec<u64>,
-    /// A byte column's bytes.
+    /// Number of bytes of each byte column; with `Form::Kinds`, rows of one of its messages.
     pub bytes: Vec<u64>,
-    /// Which columns there are.
+    /// For each column: whether the batch has it.
     pub present: Vec<bool>,
-    /// Which dictionaries' values follow.
+    /// For each dictionary: whether its values follow.
     pub fresh: Vec<bool>,
 }
 
@@ -52,7 +52,7 @@ fn flags(bytes: &[u8], count: usize) -> Vec<bool> {
 }
 
 impl Header {
-    /// That of rows that came without one.
+    /// The header that stands for appended rows, which come without one.
     pub fn of_rows(rows: u64) -> Self {
         let (bytes, present, fresh) = Default::default();
         Self { sequence: 0, rows: vec![rows], bytes, present, fresh }

@@ -18,15 +18,15 @@ pub(crate) struct Column {
     pub memory: Arc<MemoryRegion>,
     /// Bytes from one row's entry to the next one's; 0 of bits.
     pub width: u64,
-    /// What entries lead to, if they are not the values.
+    /// The values that entries lead to; `None` if entries are the values.
     pub values: Option<Values<'static>>,
 }
 
-/// Where strings are sent from.
+/// The memory that strings are sent from.
 pub(crate) enum Way {
-    /// Entries and bytes as they lie, of which the card needs these.
+    /// Entries and bytes are sent as they lie; these are the buffers that the card reads.
     Lies(Vec<Buffer>),
-    /// Their bytes lie in no registered arena: the copy has entries and bytes of these rows alone.
+    /// Bytes lie in no registered arena: entries and bytes of these rows are copied.
     Copied,
 }
 
@@ -47,7 +47,7 @@ impl Bytes {
         }
     }
 
-    /// The buffers that the card reads beside entries; those of views by their index.
+    /// The buffers that the card reads beside entries; those of views in the order of their indices.
     fn data(&self) -> Vec<Buffer> {
         match self {
             Self::Offsets { offsets, .. } if offsets.all().is_empty() => vec![],
@@ -99,8 +99,8 @@ impl Bytes {
         }
     }
 
-    /// What a plan says of entries and bytes: how they get on the wire, and how many bytes they are. `lies` says how a
-    /// buffer does that is sent as it lies.
+    /// How entries and bytes get on the wire, and how many bytes they are, for a plan. `lies` returns the passage of a
+    /// buffer that is sent as it lies.
     pub fn planned(&self, lies: impl Fn(&[u8]) -> Passage) -> [(Passage, usize); 2] {
         let foreign = Passage::Copied { why: Why::Foreign };
         let (entries, total) = (self.entries(), self.total());
@@ -126,7 +126,7 @@ impl Bytes {
 }
 
 impl Posts<'_> {
-    /// True of what is to be copied since it lies in no registered arena.
+    /// True if the buffer lies in no registered arena, and must be copied.
     fn is_foreign(&self, buffer: &Buffer) -> bool {
         self.foreign == Foreign::Copy && !buffer.is_empty() && !self.pd.is_in_arena(buffer)
     }
@@ -154,7 +154,7 @@ impl Posts<'_> {
                 let mut table = Vec::with_capacity(data.len());
                 for buffer in data {
                     let len = buffer.len() as u64;
-                    // No memory is of 0 bytes.
+                    // Memory of 0 bytes cannot be registered.
                     let place =
                         if len == 0 { memory.clone() } else { self.register(buffer, path)? };
                     table.push((place, 0, len));
@@ -166,7 +166,7 @@ impl Posts<'_> {
         Ok(Column { memory, width, values: Some(values) })
     }
 
-    /// A buffer, or a byte in place of none, as memory whose key opens nothing else.
+    /// Registers a buffer (a byte, if it is empty) as memory whose key gives access to nothing else.
     fn alone(
         &mut self,
         buffer: Option<Buffer>,
@@ -183,7 +183,7 @@ impl Posts<'_> {
         })
     }
 
-    /// How many rows of strings share a message: as many as fit whichever follow each other.
+    /// How many rows of strings share a message: as many as fit into every message of every destination.
     pub(crate) fn string_rows(
         &self,
         bytes: &Bytes,

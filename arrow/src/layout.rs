@@ -17,16 +17,16 @@ pub(crate) const VIEW_WIDTH: usize = 16;
 pub(crate) struct Column {
     pub path: String,
     pub level: usize,
-    /// Bytes of a value, at least 1; of bits that stand in the sender's memory.
+    /// Bytes of a value, at least 1. A bit counts as a byte.
     pub width: usize,
     pub part: Part,
-    /// Its values travel as bits.
+    /// The column's values travel as bits.
     pub bits: bool,
-    /// It travels in the messages of a byte column.
+    /// The column travels in the messages of a byte column.
     pub joined: bool,
 }
 
-/// What part of an array travels in a column of its own.
+/// The part of an array that travels in a column of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// The values of an array of fixed width.
@@ -54,12 +54,12 @@ impl Part {
     }
 }
 
-/// Values of any length, of which each row of the level has one.
+/// A column of values of any length, one for each row of the level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ByteColumn {
     pub path: String,
     pub level: usize,
-    /// The column of lengths or views.
+    /// Index of the column of lengths or views.
     pub column: usize,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct ByteColumn {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
     pub path: String,
-    /// The dictionary that it is in: its values go to everybody.
+    /// Dictionary that the level belongs to: its values go to every destination.
     pub dictionary: Option<usize>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Node {
     pub kind: Kind,
 }
 
-/// What an array is made of; numbers are those of columns, byte columns, levels and dictionaries.
+/// The columns, byte columns, levels and dictionaries that an array is made of, by their numbers.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Null,
@@ -113,7 +113,7 @@ pub(crate) enum Kind {
         lengths: usize,
         elements: Box<Node>,
     },
-    /// A list of so many elements of a fixed width: one value of their widths together.
+    /// A list of `size` elements of a fixed width: one value of their widths together.
     FlatList {
         values: usize,
         element_validity: usize,
@@ -179,7 +179,7 @@ impl Layout {
         self.levels.len() - 1
     }
 
-    /// `nullable` says whether it, or what it is in, can be null.
+    /// Adds the node of a field. `nullable` says whether the array, or one that it is in, can be null.
     fn node(
         &mut self,
         data_type: &DataType,

@@ -1,4 +1,4 @@
-//! A batch as the parts that its layout has: what lies where.
+//! A batch as the parts that its layout has, and the memory that each lies in.
 
 use std::{any::Any, ops::Range};
 
@@ -81,18 +81,18 @@ impl Offsets {
     }
 }
 
-/// Where the values of a column come from.
+/// Source of a column's values.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// These very bytes.
+    /// The values as they lie in this buffer.
     Lies(Buffer),
-    /// A byte a bit.
+    /// Bits, to be sent as a byte each.
     Bits(BooleanBuffer),
-    /// The differences of offsets.
+    /// Lengths: the differences of offsets.
     Lengths(Offsets),
 }
 
-/// Where the bytes of a byte column come from.
+/// Source of a byte column's bytes.
 #[derive(Clone, Debug)]
 pub(crate) enum Bytes {
     Offsets { offsets: Offsets, values: Buffer },
@@ -135,16 +135,16 @@ impl Bytes {
     }
 }
 
-/// Where the rows of a level come from.
+/// Relation of a level's rows to those of the level above.
 #[derive(Clone, Debug)]
 pub(crate) enum Growth {
-    /// They are the batch's.
+    /// The level's rows are the rows of the batch.
     Batch,
-    /// They are those of a dictionary, or in one.
+    /// The level's rows are the values of a dictionary, or in one.
     Whole,
-    /// Each row of the level above has as many as its list says.
+    /// Each row of the level above has as many rows here as its list has elements.
     Lists { parent: usize, offsets: Offsets },
-    /// Each row of the level above has so many.
+    /// Each row of the level above has `size` rows here.
     Times { parent: usize, size: usize },
 }
 
@@ -159,7 +159,7 @@ pub(crate) struct Rows {
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub levels: Vec<Rows>,
-    /// `None` where nothing is null.
+    /// Source of each column; `None` where nothing is null.
     pub columns: Vec<Option<Source>>,
     pub bytes: Vec<Bytes>,
     pub dictionaries: Vec<ArrayRef>,

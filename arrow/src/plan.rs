@@ -1,4 +1,4 @@
-//! What of a batch goes as it lies, and what is copied.
+//! A plan: which parts of a batch are sent as they lie, and which are copied.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum Passage {
     Registered,
     /// It is copied to the sender's arena, and sent from there.
     Copied {
-        /// Why.
+        /// Reason for the copy.
         why: Why,
     },
     /// It is not sent at all: nothing is null, or the dictionary's values did not change.
@@ -34,7 +34,7 @@ pub enum Why {
     Bits,
     /// Arrow has offsets, which mean nothing without their neighbours; lengths are sent.
     Offsets,
-    /// Strings have no common width: each destination's are put together.
+    /// Strings have no common width: the bytes for each destination are put together.
     Lengths,
     /// The elements of lists go where their lists go: each needs a partition id or a bit.
     Elements,
@@ -60,13 +60,13 @@ impl fmt::Display for Why {
 /// What a sender does with memory that lies in no registered arena.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Foreign {
-    /// It copies the memory to its own arena.
+    /// The sender copies the memory to its own arena.
     #[default]
     Copy,
-    /// It registers the memory for the time of the request: a mapping, and one of the card's keys for each
+    /// The sender registers the memory for the time of the request: a mapping, and one of the card's keys for each
     /// buffer. That pays for large buffers.
     Register,
-    /// It refuses the batch.
+    /// The sender refuses the batch.
     Refuse,
 }
 
@@ -75,11 +75,11 @@ pub enum Foreign {
 pub struct PlannedPart {
     /// The column, and the place in it: `order.items.element`.
     pub path: String,
-    /// What of it.
+    /// Part of the column's array.
     pub part: Part,
-    /// How it gets on the wire.
+    /// How the part gets on the wire.
     pub passage: Passage,
-    /// Bytes of it, if each row goes to one destination, by ids of one byte.
+    /// Bytes of the part, if each row goes to one destination, by ids of one byte.
     pub bytes: u64,
 }
 
@@ -112,7 +112,7 @@ impl Plan {
         self.parts.iter().filter(is_copied).map(|part| part.bytes).sum()
     }
 
-    /// Bytes that go as they lie, with whatever key.
+    /// Bytes that are sent from where they lie: [`Passage::AsItLies`] and [`Passage::Registered`].
     pub fn as_they_lie(&self) -> u64 {
         let lies = [Passage::AsItLies, Passage::Registered];
         let lies = |part: &&PlannedPart| lies.contains(&part.passage);
@@ -120,7 +120,7 @@ impl Plan {
     }
 }
 
-/// What becomes of the parts of a batch.
+/// Plans how each part of a batch gets on the wire.
 pub(crate) fn plan(
     layout: &Layout,
     parts: &Parts,
@@ -138,7 +138,7 @@ pub(crate) fn plan(
         let is_sent = level.dictionary.is_none_or(|number| sent[layout.dictionaries[number]] > 0);
         sent.push(if is_sent { rows.count } else { 0 });
     }
-    // Of strings that the card follows, what becomes of entries and of bytes.
+    // How entries and bytes of strings get on the wire, if the card follows entries.
     let strings = |column: &ByteColumn, source: &Bytes| match sent[column.level] {
         _ if !layout.kinds => None,
         0 => Some([(Passage::LeftOut, 0); 2]),

@@ -40,11 +40,11 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// A row each.
+    /// Messages of one row each.
     const OF_A_ROW: Self = Self { rows: 1, layout: MessageLayout::Rows };
 }
 
-/// What requests are made of.
+/// A batch, and what its requests are made with.
 pub(crate) struct Posts<'a> {
     pub format: &'a Format,
     pub pd: &'a ProtectionDomain,
@@ -53,7 +53,7 @@ pub(crate) struct Posts<'a> {
     pub shares: &'a Shares,
     pub targets: &'a Targets,
     pub copier: &'a mut Copier,
-    /// See [`Sender`](crate::Sender).
+    /// Bytes of validity for columns without nulls; see [`Sender`](crate::Sender).
     pub ones: &'a mut Option<Buffer>,
 }
 
@@ -106,7 +106,7 @@ impl Posts<'_> {
         let encode = |destination: &usize| headers[*destination].encode(fingerprint);
         let bytes: Vec<Vec<u8>> = destinations.iter().map(encode).collect();
         let len = bytes[0].len() as u64;
-        // They are new: nothing of the batch's is copied here.
+        // Headers are new bytes, so they do not count as copied.
         let block = self.copier.place(&bytes.concat())?;
         let memory = self.register(block, "header")?;
         let mut shares = Vec::with_capacity(destinations.len());
@@ -150,7 +150,7 @@ impl Posts<'_> {
     fn column(&mut self, column: usize) -> Result<Column, SendError> {
         let of = &self.format.layout.columns[column];
         let (buffer, values) = match &self.parts.columns[column] {
-            // Validity that every batch has.
+            // The column is validity that every batch has, of a field without nulls here.
             None => (self.ones(of.width * self.parts.levels[of.level].count)?, None),
             Some(Source::Lies(buffer)) => (buffer.clone(), None),
             Some(Source::Bits(bits)) if of.bits => {
@@ -163,7 +163,7 @@ impl Posts<'_> {
         Ok(Column { memory: self.register(buffer, &of.path)?, width: of.width as u64, values })
     }
 
-    /// So many bytes that are 1, made once.
+    /// A buffer of this many bytes that are 1, made once and kept.
     fn ones(&mut self, bytes: usize) -> Result<Buffer, SendError> {
         if let Some(ones) = self.ones.as_ref().filter(|ones| ones.len() >= bytes) {
             return Ok(ones.slice_with_length(0, bytes));
@@ -190,7 +190,7 @@ impl Posts<'_> {
         Ok(Post::Shared { shares, row_mask: RowMask::Period, messages: Messages::OF_A_ROW })
     }
 
-    /// The strings of a level, each column with its lengths. Headers are told how many rows a message has.
+    /// Requests for the strings of a level, each column with its lengths. Adds the rows of a message to the headers.
     fn string_columns(
         &mut self,
         level: usize,
@@ -272,7 +272,7 @@ impl Posts<'_> {
         })
     }
 
-    /// The byte columns of a level. Each destination's bytes are told to its header.
+    /// Requests for the byte columns of a level. Adds each destination's bytes to its header.
     fn byte_columns(
         &mut self,
         level: usize,
@@ -307,7 +307,7 @@ impl Posts<'_> {
         Ok(())
     }
 
-    /// The bytes of a byte column, and where each destination's are.
+    /// The bytes of a byte column, and the range of each destination's.
     fn gather(
         &mut self,
         bytes: &Bytes,
@@ -334,7 +334,7 @@ pub(crate) fn bytes_of(bits: &BooleanBuffer) -> (Buffer, u8) {
     (bits.inner().slice_with_length(start, (first + bits.len()).div_ceil(8)), first as u8)
 }
 
-/// A run of bytes in messages of so many, of which the last may be shorter.
+/// The regions of a run of bytes in messages of `message_bytes`, the last of which may be shorter.
 fn run(
     memory: &Arc<MemoryRegion>,
     range: Range<usize>,

@@ -15,7 +15,7 @@ use libdrdma::{
 
 use crate::{Form, Format, ReceiveError, decode::Stream, slabs::Slabs};
 
-/// Completions that are taken together: the card is told once that there is room again.
+/// Completions that are taken at a time: the card is informed once that there is room again.
 const BURST: usize = 32;
 /// Slabs of a receiver, at most.
 const MAX_SLABS: usize = 1 << 15;
@@ -25,7 +25,7 @@ const MAX_SLABS: usize = 1 << 15;
 /// It has slabs, each as long as the longest message, which it posts to a shared receive queue of its own.
 /// Where a message has values of one column the received array lies in the slab, which is used again when
 /// the array is dropped. Half of the slabs are always posted, or waiting to be: what arrives when the other
-/// half is in use is copied to memory of its own. So neither batches that are long in coming nor arrays
+/// half is in use is copied to memory of its own. So neither batches that are incomplete for long nor arrays
 /// that are long in use keep others from arriving.
 #[derive(Debug)]
 pub struct Receiver {
@@ -36,13 +36,13 @@ pub struct Receiver {
     slabs: Arc<Slabs>,
     count: usize,
     posted: usize,
-    /// What was taken from the completion queue, and is not looked at yet; those slabs count as posted.
+    /// Completions that were taken from the queue and not handled yet; their slabs count as posted.
     taken: VecDeque<WorkCompletion>,
-    /// Room for the slabs that are being posted.
+    /// Scratch list of the slabs that are being posted.
     free: Vec<usize>,
     /// Slabs that may still be written to, and are not used again.
     lost: usize,
-    /// By the queue pair's index. `None`: its messages are no batches.
+    /// Stream of each queue pair, by its index. `None`: its messages are no batches.
     streams: HashMap<u32, Option<Stream>>,
     copied: u64,
 }
@@ -57,7 +57,7 @@ pub struct Received {
 }
 
 impl Receiver {
-    /// A receiver with so many slabs. As long as no receive is posted messages wait, and their sender tries
+    /// Makes a receiver with this many slabs. As long as no receive is posted messages wait, and their sender tries
     /// again.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Receiver {
         Ok(receiver)
     }
 
-    /// The format of its batches.
+    /// The format of the received batches.
     pub fn format(&self) -> &Format {
         &self.format
     }
@@ -115,7 +115,7 @@ impl Receiver {
         self.posted
     }
 
-    /// What came from that queue pair's peer is forgotten: it was connected anew, or its messages were no
+    /// Forgets what came from that queue pair's peer: it was connected anew, or its messages were no
     /// batches.
     pub fn forget(&mut self, queue_pair: u32) {
         self.streams.remove(&queue_pair);

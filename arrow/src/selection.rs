@@ -1,4 +1,4 @@
-//! Whose rows are whose.
+//! Selections: which rows of a batch go to which destination.
 
 use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
 
@@ -8,7 +8,7 @@ use crate::{
     parts::{Growth, Parts},
 };
 
-/// No destination.
+/// Entry of [`Targets::by_id`] for an id without a destination.
 const NOBODY: u16 = u16::MAX;
 
 /// Which rows of a batch go to which partition.
@@ -54,7 +54,7 @@ impl Selection {
         }
     }
 
-    /// Refuses other numbers of rows than the batch's.
+    /// Returns an error if the selection has another number of rows than the batch.
     fn check(&self, rows: usize) -> Result<(), SendError> {
         let wrong = |given: usize| given != rows;
         let given = match self {
@@ -79,7 +79,7 @@ fn aligned_bits(bits: &BooleanBuffer) -> Buffer {
 #[derive(Debug)]
 pub(crate) struct Targets {
     partitions: Vec<u16>,
-    /// The destination of each partition id; nothing unless rows have ids.
+    /// Index of the destination of each partition id; empty unless rows have ids.
     by_id: Vec<u16>,
 }
 
@@ -99,7 +99,7 @@ impl Targets {
                 let bitmaps = bitmaps.len();
                 return Err(SendError::NoBitmap { destination, partition, bitmaps });
             }
-            // An id of two bytes is no id of one; nobody has it.
+            // An id above 255 does not occur among ids of one byte, so its destination gets no row.
             let Some(slot) = by_id.get_mut(usize::from(partition)) else { continue };
             if *slot != NOBODY {
                 let other = usize::from(*slot);
@@ -115,11 +115,11 @@ impl Targets {
     }
 }
 
-/// The rows of each level: whose they are, and how many each destination gets.
+/// For each level, the destinations of its rows, and how many rows each destination gets.
 #[derive(Debug)]
 pub(crate) struct Shares {
     pub selections: Vec<Selection>,
-    /// By level and destination.
+    /// Number of rows, by level and destination.
     pub rows: Vec<Vec<u64>>,
 }
 
@@ -154,7 +154,7 @@ impl Shares {
     }
 }
 
-/// The same selection, with bits that begin bytes.
+/// The same selection, in which the first bit of every bitmap begins a byte; other bitmaps are copied.
 fn align(selection: &Selection, copier: &mut Copier) -> Result<Selection, SendError> {
     let Selection::Bitmaps(bitmaps) = selection else { return Ok(selection.clone()) };
     let align = |bits: &BooleanBuffer| match bits.offset() % 8 {
@@ -164,7 +164,7 @@ fn align(selection: &Selection, copier: &mut Copier) -> Result<Selection, SendEr
     Ok(Selection::Bitmaps(bitmaps.iter().map(align).collect::<Result<_, _>>()?))
 }
 
-/// What the rows of a level give to those of the level below, each to `elements` of them.
+/// The selection of the level below: that of each row is repeated for its `elements(row)` rows.
 fn spread(
     parent: &Selection,
     count: usize,

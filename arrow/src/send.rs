@@ -35,29 +35,29 @@ pub struct Sender {
     pd: ProtectionDomain,
     arena: Arena,
     foreign: Foreign,
-    /// What each queue pair's peer has, by the queue pair's index.
+    /// State of each queue pair's peer, by the queue pair's index.
     streams: HashMap<u32, Stream>,
     /// Bytes of validity for columns without nulls, where each batch has them.
     ones: Option<Buffer>,
 }
 
-/// What a receiver has of a sender.
+/// What was sent to one receiver so far.
 #[derive(Clone, Debug, Default)]
 struct Stream {
-    /// Batches that were sent.
+    /// Number of batches that were sent.
     batches: u64,
     /// The values of each dictionary, as they were sent last.
     dictionaries: Vec<Option<ArrayRef>>,
 }
 
-/// What was posted of a batch.
+/// Result of posting a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "its completions must be waited for"]
 pub struct Sent {
     /// Rows that each destination gets.
     pub rows: Vec<u64>,
     /// Completions that follow, all under the name that was given: the batch has left when the last one came.
-    /// None if no destination gets a row.
+    /// 0 if no destination gets a row.
     pub completions: u32,
     /// Requests that were posted.
     pub requests: u32,
@@ -178,8 +178,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Which dictionaries each destination gets, by dictionary and destination. What it has, it does not get
-    /// again: the levels of the others' values have no rows.
+    /// For each dictionary and destination: whether the destination gets the dictionary's values. It does not get
+    /// again those that it has: the level of such values has no rows.
     fn fresh(
         &self,
         parts: &Parts,
@@ -232,7 +232,7 @@ impl Sender {
         to.iter().enumerate().map(header).collect()
     }
 
-    /// What was posted is what the receivers will have.
+    /// Records in the streams what was posted, and so what the receivers will have.
     fn note(
         &mut self,
         parts: &Parts,
@@ -278,8 +278,8 @@ fn check_destinations(to: &[(u16, &QueuePair<'_>)]) -> Result<(), SendError> {
     Ok(())
 }
 
-/// Writes the requests to the queue. Only the last one is signaled, and those that must be. Returns how many
-/// are.
+/// Writes the requests to the queue. Only the last one is signaled, and those that must be. Returns the number of
+/// signaled ones.
 fn stage(
     guard: &mut SharedPostGuard<'_, '_>,
     head: (u64, SharedOperation),

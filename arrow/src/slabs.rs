@@ -12,15 +12,15 @@ use libdrdma::{Access, Contiguous, DmaMemory, ProtectionDomain, Region};
 
 use crate::ReceiveError;
 
-/// What slabs begin at multiples of, in their memory: a cache line, and enough for every type of Arrow's.
+/// Alignment of slabs: a cache line, and enough for every type of Arrow's.
 const ALIGNMENT: usize = 64;
 
-/// Pieces of one registered memory, each for one message. A slab is free, or posted in a receive, or lent:
-/// never two of these.
+/// Slabs: pieces of one registered memory, each for one message. A slab is free, or posted in a receive, or lent to
+/// a buffer: never two of these.
 #[derive(Debug)]
 pub(crate) struct Slabs {
     memory: DmaMemory,
-    /// Each slab's, for its receives.
+    /// Region of each slab, for its receives.
     regions: Vec<Region<'static>>,
     bytes: usize,
     stride: usize,
@@ -50,12 +50,12 @@ impl Slabs {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many are neither posted nor lent.
+    /// Number of slabs that are neither posted nor lent.
     pub fn free_count(&self) -> usize {
         self.free().len()
     }
 
-    /// Takes all free slabs into an empty list, to post them: the last one first.
+    /// Takes all free slabs into `into`, which is empty, to post them: the last one first.
     pub fn take_all(&self, into: &mut Vec<usize>) {
         debug_assert!(into.is_empty(), "its slabs would be forgotten");
         std::mem::swap(&mut *self.free(), into);
@@ -71,7 +71,7 @@ impl Slabs {
         std::slice::from_ref(&self.regions[slab])
     }
 
-    /// The message in a slab, whose receive has completed with so many bytes. The slab is free when the last
+    /// The message in a slab, whose receive has completed with `len` bytes. The slab is free when the last
     /// handle of the buffer is dropped.
     ///
     /// # Safety
@@ -88,13 +88,13 @@ impl Slabs {
     }
 }
 
-/// A slab that a buffer has.
+/// A slab that is lent to a buffer.
 struct Lent {
     slabs: Arc<Slabs>,
     slab: usize,
 }
 
-// Nothing of it is seen after a panic.
+// No code sees a partly changed `Lent` after a panic.
 impl RefUnwindSafe for Lent {}
 impl UnwindSafe for Lent {}
 

@@ -39,7 +39,7 @@ fn copy_column(rows: &[u8], row: usize, at: usize, width: usize, to: &mut [u8]) 
     }
 }
 
-/// The same, with a width that the compiler knows.
+/// Like [`copy_column`], with a width that the compiler knows.
 fn copy_fixed<const WIDTH: usize>(rows: &[u8], row: usize, at: usize, to: &mut [u8]) {
     let (to, _) = to.as_chunks_mut::<WIDTH>();
     for (row, to) in rows.chunks_exact(row).zip(to) {

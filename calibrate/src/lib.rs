@@ -1,4 +1,4 @@
-//! Measures what DMA reads cost on a device, and the merge threshold that follows.
+//! Measures costs of DMA reads on a device, and the merge threshold that follows.
 //!
 //! For each read size and each distance from one read to the next, a strided region is sent in which
 //! every row is one read. Longer reads hold gaps, so that the wire, which carries only payload, does
@@ -22,54 +22,54 @@ pub use rig::{options, peer};
 use steady::{Run, Sample};
 pub use table::render;
 
-/// Cycles that a simulated card should be given between two looks at its completions and counters.
+/// Cycles that a simulated card should be given between two polls of its completions and counters.
 pub const CYCLES_PER_LOOK: u64 = 32;
 
-/// Bytes of a read that are tried.
+/// Lengths of reads that are measured, in bytes.
 pub const SIZES: [u32; 10] = [1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096];
-/// Bytes from one read to the next that are tried.
+/// Distances from one read to the next that are measured, in bytes.
 pub const STRIDES: [u32; 10] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 
-/// Why nothing was measured.
+/// Why a measurement failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CalibrateError {
     /// The card failed, or has no queue left.
     #[error(transparent)]
     Setup(#[from] libdrdma::Error),
-    /// No memory to read.
+    /// The memory to read was not registered.
     #[error(transparent)]
     Memory(#[from] MemoryRegionError),
     /// The queue pair was not connected.
     #[error(transparent)]
     Connect(#[from] ModifyError),
-    /// A region that cannot be.
+    /// A region is not possible.
     #[error(transparent)]
     Region(#[from] RegionError),
     /// A request was not posted.
     #[error(transparent)]
     Post(#[from] PostError),
-    /// A request ended badly.
+    /// A request completed with an error.
     #[error("reads of {size} B every {stride} B ended with {status}")]
     Status {
         /// Bytes of a read.
         size: u32,
-        /// Bytes from one to the next.
+        /// Bytes from the start of a read to that of the next.
         stride: u32,
-        /// How.
+        /// Status of the completion.
         status: Status,
     },
-    /// A request did not end.
+    /// A request did not complete in time.
     #[error("reads of {size} B every {stride} B did not end within {} s", waited.as_secs_f64())]
     TimedOut {
         /// Bytes of a read.
         size: u32,
-        /// Bytes from one to the next.
+        /// Bytes from the start of a read to that of the next.
         stride: u32,
-        /// How long.
+        /// Time that was waited.
         waited: Duration,
     },
-    /// Counters that do not say what a read costs.
+    /// The counters do not determine the cost of a read.
     #[error(
         "reads of {size} B every {stride} B cannot be told: {samples} looks at the counters while \
          {reads} of them took {cycles} cycles"
@@ -77,16 +77,16 @@ pub enum CalibrateError {
     Counters {
         /// Bytes of a read.
         size: u32,
-        /// Bytes from one to the next.
+        /// Bytes from the start of a read to that of the next.
         stride: u32,
-        /// Times that the counters were read.
+        /// Number of times that the counters were read.
         samples: usize,
-        /// Reads in all.
+        /// Number of reads in all.
         reads: u64,
-        /// Cycles from the doorbell to the completion.
+        /// Clock cycles from the doorbell to the completion.
         cycles: u64,
     },
-    /// Measurements that make no table.
+    /// The measurements make no table of costs.
     #[error("the measurements make no cost table: {0}")]
     Costs(#[from] CostError),
 }
@@ -102,9 +102,9 @@ pub struct Point {
     pub read_bytes: f64,
     /// Clock cycles from one read to the next.
     pub cycles: f64,
-    /// The same in nanoseconds.
+    /// Nanoseconds from one read to the next.
     pub ns: f64,
-    /// How exactly that is known: by how much the halves of the measurement differ, as a share.
+    /// Uncertainty: by how much the halves of the measurement differ, as a share.
     #[serde(default)]
     pub spread: f64,
 }
@@ -127,7 +127,7 @@ impl Point {
     }
 }
 
-/// What was measured on a device, and what follows. This is the file that `drdma run --costs` takes.
+/// Result of a calibration of a device. This is the file that `drdma run --costs` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// The device's URI.
@@ -136,9 +136,9 @@ pub struct Calibration {
     pub ns_per_cycle: f64,
     /// The gap in bytes that costs as much as a request.
     pub merge_threshold: u32,
-    /// What reads cost.
+    /// Costs of reads.
     pub costs: CostTable,
-    /// Every measurement.
+    /// All measurements.
     pub points: Vec<Point>,
 }
 
@@ -146,32 +146,32 @@ pub struct Calibration {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It holds something else.
+    /// The file has other contents.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// A threshold that the card cannot have.
+    /// The threshold is not possible for a card.
     #[error("merge_threshold is {0}: it must be 0 to 4096")]
     Threshold(u32),
 }
 
 impl Calibration {
-    /// What follows from measurements.
+    /// Computes costs and threshold from measurements.
     ///
     /// # Errors
-    /// They make no table of costs.
+    /// The measurements make no table of costs.
     pub fn of(device: &str, ns_per_cycle: f64, points: Vec<Point>) -> Result<Self, CostError> {
         let costs = costs(&points)?;
         let merge_threshold = costs.merge_threshold();
         Ok(Self { device: device.to_owned(), ns_per_cycle, merge_threshold, costs, points })
     }
 
-    /// Reads what `drdma calibrate` wrote.
+    /// Reads the file that `drdma calibrate` wrote.
     ///
     /// # Errors
-    /// There is no such file, or it holds something else.
+    /// The file cannot be read, or has other contents.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let calibration: Self = serde_json::from_str(&fs::read_to_string(path)?)?;
         match calibration.merge_threshold {
@@ -181,8 +181,8 @@ impl Calibration {
     }
 }
 
-/// The cost by size: the mean over distances of a cache line and more. What the shortest reads cost
-/// more when they share a line goes to those that do.
+/// The costs by size: the mean over distances of a cache line and more. The additional cost of the shortest reads
+/// in a common line is kept apart.
 fn costs(points: &[Point]) -> Result<CostTable, CostError> {
     let line = LINE as u32;
     let mut reads: Vec<(u32, f64, u32)> = Vec::new();
@@ -212,7 +212,7 @@ fn costs(points: &[Point]) -> Result<CostTable, CostError> {
     CostTable::new(reads, same_line_ns)
 }
 
-/// Sizes and distances that can be measured: a read that the card makes of one row and no more.
+/// Sizes and distances that can be measured: each row is exactly one read of the card.
 pub fn grid() -> impl Iterator<Item = (u32, u32)> {
     SIZES.into_iter().flat_map(|size| {
         // Rows that touch are cut at the longest read, which is at least 64 B.

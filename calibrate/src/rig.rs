@@ -1,4 +1,4 @@
-//! Regions whose rows are one DMA read each, and how long they take.
+//! Regions whose rows are one DMA read each, and the time that they take.
 
 use std::time::{Duration, Instant};
 
@@ -31,19 +31,19 @@ impl Addresses {
 
 /// The card's own addresses.
 const LOCAL: Addresses = Addresses { mac: MacAddress([2, 0, 0, 0, 0, 1]), ip: 0x0a00_0001 };
-/// Where the payload goes: nobody answers it, so nobody need be there.
+/// Addresses that payload is sent to: no peer has to answer it, so none need exist.
 const SINK: Addresses = Addresses { mac: MacAddress([2, 0, 0, 0, 0, 2]), ip: 0x0a00_0002 };
 const SINK_QPN: u32 = 2;
 const QPN: u32 = 17;
 const MTU: u32 = 4096;
-/// Memory that is read; larger than what a measurement touches, so that the next one finds other
+/// Bytes of the memory that is read; larger than what a measurement reads, so that the next one finds other
 /// lines.
 const AREA: usize = 32 << 20;
 /// Rows of the longest run.
 const MOST_ROWS: u32 = 1 << 18;
-/// Extents of a pattern.
+/// Extents of a pattern, at most.
 const EXTENTS: u32 = 16;
-/// Bytes of an extent of a row that is longer than they are together.
+/// Bytes of each extent of a row that is longer than all extents together.
 const WORD: u32 = 4;
 
 /// The card's own addresses, for [`Context::open`].
@@ -60,20 +60,20 @@ pub fn peer() -> PeerConfig {
     }
 }
 
-/// What stands in a row.
+/// Layout of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Bytes of an extent.
     extent: u32,
-    /// How many there are, the first at the row's start, the last at its end.
+    /// Number of extents, the first at the row's start, the last at its end.
     extents: u32,
-    /// The widest gap between them.
+    /// Bytes of the widest gap between extents.
     pub gap: u32,
     size: u32,
 }
 
 impl Shape {
-    /// A row of `size` bytes: all of them, or words with gaps if there are many.
+    /// The layout of a row of `size` bytes: one extent, or words with gaps if it is long.
     pub fn of(size: u32) -> Self {
         if size <= EXTENTS * WORD {
             return Self { extent: size, extents: 1, gap: 0, size };
@@ -85,7 +85,7 @@ impl Shape {
         shape
     }
 
-    /// Where the extents are in the row.
+    /// Offsets of the extents in the row.
     pub fn offsets(self) -> impl Iterator<Item = u32> {
         let Self { extent, extents, size, .. } = self;
         let step = size / extents;
@@ -97,13 +97,13 @@ impl Shape {
         self.offsets().map(extent).collect()
     }
 
-    /// Rows that fill a packet.
+    /// Number of rows that fill a packet.
     fn rows_per_message(self) -> u32 {
         MTU / (self.extent * self.extents)
     }
 }
 
-/// A queue pair to nobody and memory to read.
+/// A queue pair without a peer, and memory to read.
 pub struct Rig {
     context: Context,
     // Dropped before the completion queue that it completes to.
@@ -115,7 +115,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Sets up a card that has nothing else to do.
+    /// Sets up a card that is otherwise idle.
     pub fn new(context: &Context, patience: Duration) -> Result<Self, CalibrateError> {
         let pd: ProtectionDomain = context.protection_domain();
         let area = pd.allocate(AREA)?;
@@ -133,14 +133,14 @@ impl Rig {
         Ok(Self { context: context.clone(), qp, cq, area, next: 0, patience })
     }
 
-    /// A run of reads of `size` bytes, `stride` from one to the next, in steady state.
+    /// Makes a run of reads of `size` bytes, `stride` from one to the next, in steady state.
     pub fn measure(&mut self, size: u32, stride: u32) -> Result<Run, CalibrateError> {
         let one = self.run(size, stride, 1)?;
         let limit = MOST_ROWS.min(AREA as u32 / stride);
         steady(one.end.cycles, limit, |rows| self.run(size, stride, rows))
     }
 
-    /// Sends so many rows from memory that the last run did not read.
+    /// Sends `rows` rows from memory that the last run did not read.
     pub fn run(&mut self, size: u32, stride: u32, rows: u32) -> Result<Run, CalibrateError> {
         let shape = Shape::of(size);
         // Rows that touch are kept apart by the longest read, others by the threshold.
@@ -156,7 +156,7 @@ impl Rig {
         self.run_at(addr, self.area.lkey(), size, stride, rows)
     }
 
-    /// Sends so many rows from memory at `addr`.
+    /// Sends `rows` rows from memory at `addr`.
     pub fn run_at(
         &mut self,
         addr: u64,
@@ -195,8 +195,8 @@ impl Rig {
         Ok(self.context.counter(counter).map_err(libdrdma::Error::from)?)
     }
 
-    /// The counters at about the same time: from one sample to the next it is the same time between
-    /// them.
+    /// Reads the counters at about the same time: the time between the two reads is the same in all
+    /// samples.
     fn sample(&self) -> Result<Sample, CalibrateError> {
         let cycles = self.counter(counter::CYCLES)?;
         Ok(Sample { cycles, reads: self.counter(counter::DATA_READS)? })

@@ -1,4 +1,4 @@
-//! What a read costs in steady state: the time of a read in the middle of a long run of them.
+//! Cost of a read in steady state: the time of a read in the middle of a long run of them.
 //!
 //! A run begins with round trips in which nothing arrives, and with a burst, as many reads as may be
 //! in flight being made at once; bursts come back together for a long time. It ends with the packets
@@ -10,51 +10,51 @@
 //! How exact that is can be seen without knowing the device: the slopes through the first and the
 //! second half of the samples differ. Runs are made longer until they agree.
 
-/// Reads of the run that says how long one must be.
+/// Reads of the first run, which determines how long a run must be.
 const FIRST: u32 = 64;
-/// A run takes so many times as long as one of a single read, at least.
+/// Factor by which a run must be longer than one of a single read, at least.
 const LENGTH: u64 = 12;
-/// Samples from which a slope is made, at least.
+/// Samples that a slope needs, at least.
 const SAMPLES: usize = 16;
-/// By how much the slopes of both halves may differ, as a share. That of all samples is several
-/// times as exact as those.
+/// Share by which the slopes of both halves may differ. The slope of all samples is several
+/// times as exact.
 const TOLERANCE: f64 = 0.01;
 
-/// What the counters said at some time of a run.
+/// Values of the counters at some time of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Clock cycles since the doorbell.
     pub cycles: u64,
-    /// DMA reads of payload.
+    /// Number of DMA reads of payload.
     pub reads: u64,
 }
 
-/// What one request took.
+/// Measurement of one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {
-    /// The counters while it was under way, in order.
+    /// Samples of the counters while the request was under way, in order.
     pub samples: Vec<Sample>,
-    /// The counters when it had completed.
+    /// Sample of the counters when the request had completed.
     pub end: Sample,
-    /// Bytes of its reads.
+    /// Bytes of the request's reads.
     pub read_bytes: u64,
 }
 
-/// What a read costs, as a run shows it.
+/// Cost of a read, as a run shows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slope {
     /// Cycles from one read to the next.
     pub cycles: f64,
-    /// By how much that differs between both halves of the samples, as a share.
+    /// Share by which the slopes of both halves of the samples differ.
     pub spread: f64,
 }
 
 impl Run {
-    /// What a read costs in the middle of this run; nothing if there are too few samples, or if they
+    /// Cost of a read in the middle of this run; `None` if there are too few samples, or if the counters
     /// stand still.
     pub fn slope(&self) -> Option<Slope> {
         let all = self.end.reads;
-        // The first quarter is the start, the last twentieth the end.
+        // The first quarter of the reads is the start, the last twentieth the end.
         let middle = |sample: &&Sample| sample.reads * 4 >= all && sample.reads * 20 <= all * 19;
         let middle: Vec<Sample> = self.samples.iter().filter(middle).copied().collect();
         if middle.len() < SAMPLES {
@@ -81,7 +81,7 @@ fn fit(samples: &[Sample]) -> Option<f64> {
     (squares > 0.0 && products > 0.0).then(|| squares / products)
 }
 
-/// Makes runs of so many rows, each a read, until one is in steady state: it takes several times as
+/// Makes runs with more and more rows, each a read, until one is in steady state: it takes several times as
 /// long as `one` read does, and the slopes of its halves agree. If none does, the last run has at
 /// most `limit` rows and more than half as many.
 ///

@@ -1,10 +1,10 @@
-//! Measurements for people.
+//! The table of measurements, for people.
 
 use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 
 use super::{Calibration, SIZES, STRIDES};
 
-/// A table of nanoseconds a read, sizes by distances, and what follows from it.
+/// A table of nanoseconds per read, sizes by distances, with the merge threshold that follows.
 pub fn render(calibration: &Calibration) -> String {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);

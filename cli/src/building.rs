@@ -1,4 +1,4 @@
-//! What is seen while the simulated hardware is built.
+//! Progress of the build of the simulated hardware, on standard error.
 
 use std::{
     io::{IsTerminal as _, Write as _, stderr},
@@ -23,13 +23,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of a build that ends when a signal comes that is `held`.
+    /// Makes the progress of a build, which ends when a signal comes if signals are `held`.
     pub fn new(held: Option<Held>) -> Self {
         Self { held, bar: None, begun: false }
     }
 
     fn begin(&mut self) {
-        // Whether standard error can be written does not matter to a build.
+        // A build goes on even if standard error cannot be written.
         let _ = writeln!(stderr(), "{WHAT} ...");
         if stderr().is_terminal() {
             let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}");
@@ -41,7 +41,7 @@ impl Progress {
     }
 }
 
-/// What a step is called.
+/// Name of a step.
 fn text(step: Step) -> String {
     match step {
         Step::Wait => "waiting for another process that builds it".to_owned(),

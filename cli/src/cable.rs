@@ -9,12 +9,12 @@ use drdma_sim::wire::Network;
 use drdma_soft::port::PortEnd;
 use drdma_wire::{Traffic, Wire};
 
-/// How long frames wait for room at the other end.
+/// Time that frames wait for room at the other end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long they wait before they are sent again.
+/// Time after which frames that found no room are sent again.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// The cable between a card and what is outside. It has to be served while the card works.
+/// The cable between a card and a wire that leads out of the process. It must be served while the card works.
 pub struct Cable {
     port: PortEnd,
 }
@@ -26,8 +26,7 @@ impl Cable {
         Self { port: PortEnd::new(network.clone(), Some(wire)) }
     }
 
-    /// Passes frames both ways. It waits while so many are on their way that the card must not send
-    /// more.
+    /// Passes frames both ways. Waits while as many frames are on their way as the card may have.
     ///
     /// # Errors
     /// The wire failed, or the other end takes no frames for 5 s.
@@ -36,7 +35,7 @@ impl Cable {
         self.port.receive(0).map(|_| ())
     }
 
-    /// Passes on what the card has sent, once it is done; gives what went over the cable.
+    /// Passes on the frames that the card has sent, once it is done. Returns the counts of what went over the cable.
     ///
     /// # Errors
     /// The wire failed, or the other end takes no frames for 5 s.

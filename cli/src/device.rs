@@ -20,14 +20,14 @@ use crate::{
     job::{Job, Local},
 };
 
-/// What kind of device it is.
+/// Kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The reference model: its clock means nothing.
+    /// The reference model, without a meaningful clock.
     Soft,
     /// The Verilated RTL.
     Rtl,
-    /// A board behind VFIO: its network is a real one.
+    /// A board behind VFIO, on a real network.
     Board,
 }
 
@@ -35,10 +35,10 @@ pub enum Kind {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// The URI names no device, or an option that it does not have.
+    /// The URI names no device, or has an option that does not exist.
     #[error(transparent)]
     Uri(OpenError),
-    /// Something that the simulated hardware needs is not installed.
+    /// A program that the build of the simulated hardware needs is not installed.
     #[error(
         "the simulated hardware cannot be built: there is no {} on this machine. Install with \
          `cargo xtask setup` (or `apt-get install {}` on Debian and Ubuntu), or use \
@@ -47,26 +47,26 @@ pub enum DeviceError {
         packages.join(" ")
     )]
     Missing {
-        /// Debian's packages.
+        /// Names of the missing packages, as Debian has them.
         packages: Vec<&'static str>,
     },
     /// The device cannot be opened.
     #[error("{uri} cannot be opened: {source}; `--device soft:` is the reference model")]
     Open {
-        /// The URI.
+        /// URI of the device.
         uri: String,
-        /// Why.
+        /// Error of the device.
         source: OpenError,
     },
     /// The simulated hardware was not built.
     #[error("{uri} cannot be opened: {source}; `--device soft:` is the reference model")]
     Build {
-        /// The URI.
+        /// URI of the device.
         uri: String,
-        /// Why.
+        /// Error of the build.
         source: BuildError,
     },
-    /// Ctrl-C, before the device was open.
+    /// Ctrl-C was pressed before the device was open.
     #[error("interrupted; nothing was kept of the build")]
     Interrupted,
     /// The board cannot be opened.
@@ -86,7 +86,7 @@ impl DeviceError {
 }
 
 impl Kind {
-    /// The kind of device that a URI names; what is neither `rtl:` nor `vfio:` is soft, or nothing.
+    /// The kind of device that a URI names; `Soft` for every scheme but `rtl:` and `vfio:`.
     pub fn of(uri: &str) -> Self {
         match uri.split(':').next() {
             Some("rtl") => Self::Rtl,
@@ -95,7 +95,7 @@ impl Kind {
         }
     }
 
-    /// What a simulated card of that kind does beside sending.
+    /// Features of a simulated card of that kind, beside sending.
     pub fn features(self) -> Features {
         match self {
             Self::Soft => Features::from_bits_truncate(features::ALL),
@@ -142,8 +142,8 @@ pub fn open(uri: &str, network: &Network) -> Result<Box<dyn Card>, DeviceError> 
     Ok(open_slot(uri, network)?)
 }
 
-/// Opens the simulated card that a URI names, plugged into `network`, with what belongs to its slot.
-/// The simulated hardware is built at first; standard error shows how far that is.
+/// Opens the simulated card that a URI names, plugged into `network`, with its slot.
+/// The simulated hardware is built first, with its progress on standard error.
 ///
 /// # Errors
 /// See [`DeviceError`].
@@ -198,7 +198,7 @@ fn missing_packages(error: &str) -> Vec<&'static str> {
     missing
 }
 
-/// How a card's optimizer is set; `None` is the card's own value.
+/// Settings of a card's optimizer; `None` is the card's own value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Optimizer {
     /// Longest DMA read in bytes.
@@ -207,7 +207,7 @@ pub struct Optimizer {
     pub merge_threshold: Option<u32>,
 }
 
-/// Sets a card up with its own addresses.
+/// Sets up a card with these addresses.
 ///
 /// # Errors
 /// The card is of another type or version, or failed.
@@ -215,7 +215,7 @@ pub fn set_up(card: Box<dyn Card>, local: Local) -> Result<Context, libdrdma::Er
     set_up_with(card, local, Optimizer::default())
 }
 
-/// Sets a card up with its own addresses and its optimizer.
+/// Sets up a card with these addresses and settings of its optimizer.
 ///
 /// # Errors
 /// The card is of another type or version, or failed; a value outside its limits.
@@ -230,7 +230,7 @@ pub fn set_up_with(
     Context::open(card, options)
 }
 
-/// Sets a card up of a simulation that is the same each time: its keys are drawn from a seed.
+/// Sets up a card with keys that are drawn from a seed, so that a simulation is the same each time.
 ///
 /// # Errors
 /// The card is of another type or version, or failed.
@@ -247,12 +247,12 @@ pub fn set_up_from_seed(
 fn options(local: Local) -> Options {
     let [_, _, mac @ ..] = local.mac.to_be_bytes();
     let mut options = Options::new(MacAddress(mac), local.ip.into());
-    // How long a peer is waited for is said by `--timeout`, which names the posts.
+    // `--timeout` says how long a peer is waited for, and names the posts that are not complete.
     options.ack_timeout = 0;
     options
 }
 
-/// Gives every queue pair of a job its peer.
+/// Adds a peer to the network for every queue pair of a job.
 pub fn add_peers(job: &Job, network: &Network) {
     network.add_peers(job.qps.iter().map(|qp| PeerConfig {
         card_mac: Some(job.local.mac),
@@ -268,7 +268,7 @@ pub fn add_peers(job: &Job, network: &Network) {
     }));
 }
 
-/// What the network found wrong, as one text; `None` if nothing was.
+/// The errors that the network found, as one text; `None` if there are none.
 pub fn complaints(errors: &[WireError]) -> Option<String> {
     let first: Vec<_> = errors.iter().take(3).map(WireError::to_string).collect();
     let more = match errors.len() {

@@ -7,18 +7,18 @@ use drdma_driver::{
 };
 use serde::Serialize;
 
-/// A card, and what stands between it and its use.
+/// A card, and what must be done before it can be used.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Listed {
-    /// What sysfs says.
+    /// Properties of the device in sysfs.
     #[serde(flatten)]
     pub device: PciDevice,
-    /// True if `vfio:ADDRESS` can be opened by whoever may open its group's file.
+    /// True if `vfio:ADDRESS` can be opened by a user who may open its group's file.
     pub ready: bool,
-    /// What has to be done if not.
+    /// Step that is needed before the card is ready; `None` if it is.
     pub problem: Option<String>,
-    /// What the card says of itself: seen by root while the card is switched on and has no driver;
-    /// or, if it is ready and nobody uses it, by whoever may open it.
+    /// What the card's registers say of its firmware: seen by root while the card is switched on and has no driver;
+    /// or, if it is ready and not in use, by a user who may open it.
     pub firmware: Option<Firmware>,
 }
 
@@ -32,7 +32,7 @@ pub fn list(sysfs: &Sysfs, all: bool) -> Result<Vec<Listed>, PciError> {
         .filter(|device| all || device.ids.is_corundum())
         .map(|device| {
             let problem = problem(sysfs, &device)?;
-            // Registers of other devices are none of our business.
+            // Registers of other devices are not read.
             let card = device.ids.is_corundum();
             let firmware = card.then(|| firmware_of(sysfs, &device)).flatten();
             Ok(Listed { device, ready: problem.is_none(), problem, firmware })
@@ -42,7 +42,7 @@ pub fn list(sysfs: &Sysfs, all: bool) -> Result<Vec<Listed>, PciError> {
 
 fn firmware_of(sysfs: &Sysfs, device: &PciDevice) -> Option<Firmware> {
     match device.driver.as_deref() {
-        // Nobody but its owner reads its registers: this is one for a moment.
+        // Only its owner may read the card's registers: the command is its owner for a moment.
         Some("vfio-pci") => vfio::firmware(sysfs, device.address),
         _ => sysfs.firmware(device.address),
     }

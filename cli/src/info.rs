@@ -1,4 +1,4 @@
-//! What a card says of itself.
+//! Identity, limits, settings and counters of a card.
 
 use std::net::Ipv4Addr;
 
@@ -15,43 +15,43 @@ use drdma_driver::{CardError, Device};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What a card is, and how it is set.
+/// Identity and state of a card.
 #[derive(Clone, Debug, Serialize)]
 pub struct Info {
     /// The device's URI.
     pub device: String,
-    /// The version of its register map.
+    /// Version of the register map.
     pub version: String,
-    /// The hash of all layouts that it shares with software.
+    /// Hash of all layouts that the card shares with software.
     pub abi_hash: String,
-    /// Transports of its queue pairs.
+    /// Transports of the card's queue pairs.
     pub transports: [&'static str; 3],
-    /// Its port.
+    /// State of the port.
     pub port: Port,
-    /// How much of what it has room for.
+    /// Number of objects of each kind that the card has room for.
     pub limits: Map<String, Value>,
-    /// Registers that change how it works.
+    /// Values of the registers that change how the card works.
     pub settings: Map<String, Value>,
-    /// What it has counted since its counters were cleared.
+    /// Counters of the card since they were cleared.
     pub counters: Map<String, Value>,
 }
 
-/// A card's port.
+/// State of a card's port.
 #[derive(Clone, Debug, Serialize)]
 pub struct Port {
-    /// It takes doorbells and sends.
+    /// True if the port takes doorbells and sends.
     pub enabled: bool,
-    /// A request is under way.
+    /// True if a request is under way.
     pub busy: bool,
-    /// Its MAC address.
+    /// MAC address.
     pub mac: String,
-    /// Its IPv4 address.
+    /// IPv4 address.
     pub ip: Ipv4Addr,
-    /// Path MTUs.
+    /// Path MTUs that are possible, in bytes.
     pub mtus: Vec<u32>,
 }
 
-/// Reads what a card says of itself.
+/// Reads the registers of a card.
 ///
 /// # Errors
 /// The card failed.
@@ -103,7 +103,7 @@ pub fn of(uri: &str, device: &mut Device) -> Result<Info, CardError> {
     })
 }
 
-/// The same as text, as `ibv_devinfo` shows it.
+/// The information as text, in the form of `ibv_devinfo`.
 pub fn render(info: &Info) -> String {
     let Info { device, version, abi_hash, transports, port, limits, settings, counters } = info;
     let mtus: Vec<_> = port.mtus.iter().map(u32::to_string).collect();

@@ -1,6 +1,6 @@
 //! Ctrl-C: the signals `SIGINT` and `SIGTERM`.
 //!
-//! They end the process, as by default, but for the time in which somebody holds them and cleans up
+//! They end the process, as by default, except while signals are held by a [`Held`], whose owner cleans up
 //! instead.
 
 use std::{
@@ -18,9 +18,9 @@ use signal_hook::{
 
 #[derive(Debug, Default)]
 struct Flags {
-    /// A signal ends the process.
+    /// True while a signal ends the process.
     ends: Arc<AtomicBool>,
-    /// A signal came while it was held.
+    /// True once a signal came while signals were held.
     came: Arc<AtomicBool>,
 }
 
@@ -49,7 +49,7 @@ pub struct Held {
 /// Holds the signals.
 ///
 /// # Errors
-/// What the system says of installing a handler.
+/// The handler cannot be installed.
 pub fn hold() -> io::Result<Held> {
     let flags = flags()?;
     Ok(Held { flags, before: flags.ends.swap(false, Ordering::SeqCst) })

@@ -1,5 +1,5 @@
-//! The `drdma` command as a library: job files, running them on a device, explaining them; what DMA
-//! reads cost, and what a card does meanwhile; the cards of this machine, and what they boot.
+//! The `drdma` command as a library: job files, running and explaining them; costs of DMA reads, and
+//! the activity of cards; the cards of this machine, and their flash.
 
 pub mod building;
 pub mod cable;

@@ -12,10 +12,10 @@ use std::{
 use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 
 /// A file that takes its name when it is finished. Until then a file that had the name stays as it
-/// was, and nothing is left behind whatever ends the process. Several processes may write to one
+/// was, and no other file is left behind however the process ends. Several processes may write to one
 /// name: each writes a file of its own, and the one that is finished last stays.
 ///
-/// What is no regular file (a terminal, a pipe) is written at once.
+/// A name that is no regular file (a terminal, a pipe) is written at once.
 #[derive(Debug)]
 pub struct OutputFile {
     file: File,
@@ -25,9 +25,9 @@ pub struct OutputFile {
 
 #[derive(Debug)]
 enum Place {
-    /// In the folder, without a name.
+    /// A file without a name, in the folder.
     Unnamed,
-    /// Where it belongs.
+    /// The file itself, under its name.
     There,
 }
 
@@ -35,14 +35,14 @@ impl OutputFile {
     /// Begins a file.
     ///
     /// # Errors
-    /// It could not be written there.
+    /// The file cannot be written there.
     pub fn create(path: &Path) -> io::Result<Self> {
         if path.file_name().is_none() && !path.is_dir() {
             return Err(io::Error::from_raw_os_error(rustix::io::Errno::NOENT.raw_os_error()));
         }
         let path = match fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => {
-                // Refused now rather than in the end; and a link stays one.
+                // A file that cannot be written is refused now, not at the end; a link stays one.
                 OpenOptions::new().write(true).open(path)?;
                 fs::canonicalize(path)?
             }
@@ -69,7 +69,7 @@ impl OutputFile {
         }
     }
 
-    /// The open file, for somebody else who writes to it.
+    /// The open file, for another writer.
     ///
     /// # Errors
     /// No more files may be open.
@@ -80,7 +80,7 @@ impl OutputFile {
     /// Gives the file its name.
     ///
     /// # Errors
-    /// What the system says of it.
+    /// The system cannot give the file its name.
     pub fn finish(self) -> io::Result<()> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         if matches!(self.place, Place::There) {
@@ -92,7 +92,7 @@ impl OutputFile {
             Err(rustix::io::Errno::EXIST) => {}
             result => return Ok(result?),
         }
-        // A name can be replaced, but not taken, at once.
+        // The system can replace a name in one step, but cannot take it in one.
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let mut name = self.path.clone().into_os_string();
         name.push(format!(".{}-{number}.new", process::id()));

@@ -1,15 +1,15 @@
-//! Where a job's buffers lie, seen from a card.
+//! Placement of a job's buffers in memory, as a card sees it.
 
 use drdma_driver::memory::PAGE;
 
 use crate::job::{Buffer, Extent, Job, Kind, Place, Region};
 
-/// The key under which the records of a pointer-mapped region are read.
+/// Key under which the records of a pointer-mapped region are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKey {
-    /// That buffer's.
+    /// The key of this buffer.
     Buffer(usize),
-    /// The one that spans all buffers.
+    /// The key that spans all buffers.
     All,
 }
 
@@ -63,12 +63,12 @@ impl Placement {
         self.size
     }
 
-    /// Pointers of all regions of the job, and twice as many as there are buffers of views.
+    /// Number of pointers of all regions of the job, and two for each buffer of views.
     pub fn pointers(&self) -> usize {
         self.pointers
     }
 
-    /// Where a buffer starts in the arena.
+    /// Offset of a buffer's start in the arena.
     pub fn start(&self, buffer: usize) -> usize {
         self.starts[buffer]
     }
@@ -81,7 +81,7 @@ impl Placement {
 
     /// The place that has the byte at `offset` in the arena; `None` if there is no buffer.
     pub fn place(&self, offset: u64) -> Option<Place> {
-        // Empty buffers start where the next one does: the last of those that start there counts.
+        // Empty buffers start where the next one does: the last one that starts there counts.
         let after = self.starts.partition_point(|start| *start as u64 <= offset);
         let buffer = after.checked_sub(1)?;
         Some(Place { buffer, offset: offset - self.starts[buffer] as u64 })

@@ -63,11 +63,11 @@ pub struct Recording {
 struct Output {
     file: BufWriter<File>,
     path: PathBuf,
-    /// What stands behind the maps, until these are known to be all.
+    /// Lines behind the maps, as long as more maps may follow.
     held: Option<String>,
-    /// Lines that stand behind the completions that the host sees next.
+    /// Lines to be written behind the completions that the host sees next.
     deferred: Vec<String>,
-    /// It has seen them.
+    /// True if the host has seen these completions.
     is_seen: bool,
 }
 
@@ -130,7 +130,7 @@ impl Recording {
         self.with(|output| writeln!(output.file, "{line}"))
     }
 
-    /// Maps from here on stand between the other lines.
+    /// Records maps between the other lines from here on.
     fn mapped(&self) -> Result<(), CardError> {
         self.with(Output::release)
     }
@@ -152,8 +152,8 @@ impl Recording {
         })
     }
 
-    /// Records a frame that reaches the card, which has sent so many on the queue pair of that number, and
-    /// has acknowledged so far.
+    /// Records a frame that reaches the card when it has sent `after` frames on the queue pair of that number, and has
+    /// acknowledged packets up to `acknowledged`.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -181,7 +181,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Writes what is still in memory to the file.
+    /// Writes buffered lines to the file.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -198,15 +198,15 @@ pub struct Recorder {
     card: Box<dyn Card>,
     recording: Recording,
     mapped: BTreeMap<u64, Mapped>,
-    /// Completion queues' entries as the host wrote them, word by word.
+    /// Words of completion queues' entries in the registers, as the host wrote them, by offset.
     queues: BTreeMap<u32, u32>,
-    /// Where the card writes completions.
+    /// Rings of completion queues, by queue.
     rings: BTreeMap<u32, Ring>,
-    /// Where it wrote them to queues that have ended.
+    /// Memory of rings of queues that have ended.
     ended: Vec<Range<u64>>,
-    /// Where the card writes, if that is known.
+    /// The card's writes to memory, if they are known.
     writes: Option<WriteLog>,
-    /// What it has written, by address: where each run ends.
+    /// Memory that the card has written: the end of each run, by its start.
     written: BTreeMap<u64, u64>,
 }
 
@@ -214,11 +214,11 @@ pub struct Recorder {
 #[derive(Clone, Debug)]
 struct Ring {
     addresses: Range<u64>,
-    /// Entries that the host has taken.
+    /// Number of entries that the host has taken.
     taken: u32,
 }
 
-/// Mapped memory, and what of it was recorded.
+/// Mapped memory, and its contents when they were last recorded.
 #[derive(Debug)]
 struct Mapped {
     memory: DmaMemory,
@@ -232,7 +232,7 @@ impl Recorder {
         Self { card, recording, mapped, queues, rings, ended, writes: None, written }
     }
 
-    /// The same, where `writes` says where the card writes to memory: that is not the host's doing then.
+    /// Makes the recorder leave out the card's own `writes` to memory, which are not the host's doing.
     #[must_use]
     pub fn with_writes(mut self, writes: WriteLog) -> Self {
         self.writes = Some(writes);
@@ -245,13 +245,13 @@ impl Recorder {
         );
         match kind {
             "write" if is_consumer(offset) => self.recording.defer(line),
-            // The driver looks when it finds a failed request's completion in the ring.
+            // The driver reads these registers when it finds a failed request's completion in the ring.
             "read" if contains(&QUEUE_PAIR_ERRORS, offset) => self.recording.defer(line),
             _ => self.recording.line(&line),
         }
     }
 
-    /// Leaves out of what the host changed what the card has written.
+    /// Removes the card's writes from the changes of memory.
     fn leave_out(&mut self) {
         let Some(log) = &self.writes else { return };
         let log = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
@@ -267,7 +267,7 @@ impl Recorder {
         }
     }
 
-    /// Records what stands where the card has written in one mapping.
+    /// Records the memory that the card has written in one mapping.
     fn left(&mut self, iova: u64) -> Result<(), CardError> {
         self.leave_out();
         let Some(mapped) = self.mapped.get(&iova) else { return Ok(()) };
@@ -287,14 +287,14 @@ impl Recorder {
         Ok(())
     }
 
-    /// Records entries of a completion queue's ring: those up to `consumer`, or all that are there.
+    /// Records entries of a completion queue's ring: up to `consumer`, or all that are there.
     fn entries(&mut self, queue: u32, consumer: Option<u32>) -> Result<(), CardError> {
         let Some(Ring { addresses, taken }) = self.rings.get_mut(&queue) else { return Ok(()) };
         let Some((base, mapped)) = self.mapped.range(..=addresses.start).next_back() else {
             return Ok(());
         };
         let entries = ((addresses.end - addresses.start) / Completion::SIZE as u64) as u32;
-        // A position that the ring cannot have is of a queue that is made anew.
+        // A position that the ring cannot have belongs to a queue that is made anew.
         let ahead = consumer.map(|consumer| consumer.wrapping_sub(*taken));
         if ahead.is_some_and(|ahead| ahead > entries) {
             return Ok(());
@@ -348,7 +348,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Learns where the card will write completions.
+    /// Finds the ring that the card will write completions to.
     fn completion_queue(&mut self, offset: u32, value: u32) {
         self.queues.insert(offset, value);
         let entry = (offset - COMPLETION_QUEUES.offset) / COMPLETION_QUEUES.entry_size;
@@ -387,7 +387,7 @@ fn contains(table: &Table, offset: u32) -> bool {
 impl Card for Recorder {
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
         let value = self.card.read(offset)?;
-        // How often a host asks whether a reset is over depends on time alone: the last answer counts.
+        // How often a host polls the end of a reset depends on time: only the last answer is recorded.
         if offset != CONTROL.offset || value & RESETTING == 0 {
             self.access("read", offset, value)?;
         }
@@ -396,8 +396,8 @@ impl Card for Recorder {
 
     fn write(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
         let queues = contains(&COMPLETION_QUEUES, offset);
-        // The card looks at memory when a doorbell rings and when it is enabled. A completion ring
-        // is its own from when it is set up: what the host wrote there is recorded before.
+        // The card reads memory when a doorbell rings and when it is enabled. It owns a completion ring
+        // from the time when it is set up: what the host wrote there is recorded before.
         let rung = contains(&DOORBELLS, offset) || contains(&RECEIVE_DOORBELLS, offset);
         if rung || offset == CONTROL.offset {
             self.memory()?;

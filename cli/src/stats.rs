@@ -1,30 +1,30 @@
-//! What a run cost.
+//! Costs of a run.
 
 use drdma_abi::roce::WIRE_OVERHEAD;
 use drdma_sim::clock::Span;
 use libdrdma::{Counters, counter};
 use serde::Serialize;
 
-/// What a run cost. The fields that need a clock are there only if the device has a meaningful one;
+/// Costs of a run. The fields that need a clock are there only if the device has a meaningful one;
 /// they are about the time from the first doorbell to the last byte on the wire.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stats {
-    /// Clock cycles.
+    /// Number of clock cycles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycles: Option<u64>,
-    /// Payload bytes sent.
+    /// Number of payload bytes that were sent.
     pub payload_bytes: u64,
     /// Bytes on the wire, with preamble, gap and FCS.
     pub wire_bytes: u64,
-    /// Packets sent.
+    /// Number of packets that were sent.
     pub packets: u64,
-    /// DMA reads: of payload, work requests, bitmaps and pointers.
+    /// Number of DMA reads: of payload, work requests, bitmaps and pointers.
     pub dma_reads: u64,
-    /// Bytes of those reads.
+    /// Bytes of all DMA reads.
     pub dma_read_bytes: u64,
-    /// Of those reads, the ones of payload.
+    /// Number of DMA reads of payload.
     pub data_reads: u64,
-    /// Bytes of those.
+    /// Bytes of the reads of payload.
     pub data_read_bytes: u64,
     /// Payload bits per nanosecond.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! The first start on the simulated hardware: what is seen of the build, and how Ctrl-C ends it. The
+//! The first start on the simulated hardware: the progress of the build, and how Ctrl-C ends it. The
 //! tools are scripts here.
 
 mod support;

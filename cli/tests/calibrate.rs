@@ -59,7 +59,7 @@ fn a_link_with_fewer_tags_is_measured_as_one() {
         let ns = measured.costs.read(bytes);
         assert!((1300.0 / 32.0..1380.0 / 32.0).contains(&ns), "{bytes} B: {ns} ns");
     }
-    // Longer ones are cut into requests of 512 B, each of which takes a tag.
+    // Longer reads are cut into requests of 512 B, each of which takes a tag.
     let ratio = measured.costs.read(4096) / measured.costs.read(512);
     assert!((7.5..8.2).contains(&ratio), "{ratio}");
     // So a request buys an eighth of a page but for rounding.
@@ -113,7 +113,7 @@ fn what_is_said_comes_before_what_was_measured() {
         serde_json::from_slice::<Value>(&text).unwrap()["data_reads"].as_u64().unwrap()
     };
     assert_eq!(reads(&[]), 10);
-    // 2,780 B in reads of 512 B, or of a page.
+    // Reads of 2,780 B, by requests of 512 B or of a page.
     assert_eq!(reads(&["--costs", "costs.json"]), 6);
     assert_eq!(reads(&["--costs", "costs.json", "--max-read", "4096"]), 1);
     assert_eq!(reads(&["--costs", "costs.json", "--threshold", "299"]), 10);

@@ -202,7 +202,7 @@ fn json_says_what_was_bound_and_given_back() {
     let expected = json!({"address": "0000:65:00.0", "before": "vfio-pci", "driver": null});
     assert_eq!(unbound, expected);
 
-    // Bound, and of no use: the exit code and the error are as without JSON.
+    // The card is bound, but not usable: the exit code and the error are as without JSON.
     let machine = Machine::new();
     machine.card("0000:65:00.0", Some(14), "vfio-pci");
     machine.device("0000:65:00.1", ["0x8086\n", "0x1572\n"], Some(14), "i40e");

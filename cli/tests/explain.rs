@@ -1,4 +1,4 @@
-//! What `drdma explain` says of a job.
+//! The output of `drdma explain`.
 
 mod support;
 
@@ -55,7 +55,7 @@ fn explain_plans_a_post_as_it_says() {
         assert_eq!(output.status.code(), Some(0));
         String::from_utf8(output.stdout).unwrap()
     };
-    // Whatever the registers say.
+    // The post's fetch plan comes before options for the registers.
     let text = explain(&["--json", "--threshold", "0", "--max-read", "4096"]);
     let explained: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(explained[0]["fetch"], json!({"max_read": 512, "merge_threshold": 92}));
@@ -126,7 +126,7 @@ fn bitmapped(rows: u64, columns: &[Value]) -> Value {
     json!({"type": "bitmapped", "bitmap": {"buffer": "bits", "offset": 0}, "rows": rows, "columns": columns})
 }
 
-/// What is told of the placement of a post that sends those regions to each of the destinations.
+/// The placement that is printed for a post that sends those regions to each of the destinations.
 fn placement(row_mask: &str, bits: &str, destinations: &[Value]) -> Value {
     let mut job = job();
     job["buffers"] = json!([{"name": "t", "size": 400_000}, {"name": "bits", "hex": bits}]);
@@ -207,7 +207,7 @@ fn explain_leaves_out_the_rows_that_the_card_leaves_out() {
     // 80 values in one message are five beats, of which each wants 16 words.
     let words = found["words_per_cycle"].as_f64().unwrap();
     assert!((4.0..=16.0).contains(&words), "{words}");
-    // Of no rows there is nothing to tell.
+    // Without rows there is no placement.
     let found =
         placement("period", &"00".repeat(10_000), &[json!([bitmapped(80_000, &[column(0, 4)])])]);
     assert_eq!(found, json!({"words_per_cycle": 0.0}));

@@ -12,12 +12,12 @@ use support::Folder;
 
 const BOOK: &str = include_str!("../../docs/fabric-jobs.md");
 
-/// The code block that begins so.
+/// The code block whose text begins with `begins`.
 fn block(begins: &str) -> &'static str {
     blocks(begins).next().expect("such a block")
 }
 
-/// All of them.
+/// All code blocks whose text begins with `begins`, without that.
 fn blocks(begins: &str) -> impl Iterator<Item = &'static str> {
     let blocks = BOOK.split("```").skip(1).step_by(2);
     blocks.filter_map(move |block| block.strip_prefix(begins))
@@ -109,7 +109,7 @@ fn what_never_completes_ends_with_1_and_names_the_step() {
     assert_eq!((code, &*stdout), (1, ""));
     let expected = "error: steps[0] is not complete, nor are 0 posts behind it, and nothing completed for 0.001";
     assert!(stderr.starts_with(expected), "{stderr}");
-    // Everything is lost, and nobody tries again.
+    // Every packet is lost, and no sender tries again.
     job["network"] = json!({"loss": 1});
     job["nodes"][0]["qps"][0]["timeout"] = json!(0);
     let (code, _, stderr) = run(&folder, &job, &[]);
@@ -158,7 +158,7 @@ fn the_simulated_hardware_sends_to_cards_that_receive() {
     assert_eq!(fs::read(folder.file("after/b/t")).unwrap(), expected);
 }
 
-/// What a recording says of memory: addresses and bytes, of lines of that kind.
+/// The memory in a recording: addresses and bytes, of lines of that kind.
 fn told(lines: &[Value], kind: &str) -> Vec<(u64, Vec<u8>)> {
     let of = |line: &Value| {
         let what = &line[kind];
@@ -202,7 +202,7 @@ fn a_recording_tells_the_frames_that_reach_a_card_and_what_it_writes() {
     assert!(seen.len() == 2 && seen.iter().all(|completion| completion["receive"] == json!(true)));
     assert_eq!(stdout.lines().filter(|line| line.contains(r#""node":"b""#)).count(), 2);
 
-    // What the card has written is told once, at the end, and is not the host's doing.
+    // The card's writes are recorded once, at the end, and do not count as the host's.
     let (card, host) = (told(&lines, "card"), told(&lines, "mem"));
     let bytes: usize = card.iter().map(|(_, bytes)| bytes.len()).sum();
     // The columns of three rows, and four bytes by the key.

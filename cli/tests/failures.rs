@@ -11,7 +11,7 @@ fn stderr(output: &std::process::Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// What `run` and `explain` say of the only request of a job that fails: they must agree.
+/// The reason that `run` and `explain` print for the only request of a job that fails: they must agree.
 fn reason(job: &Value) -> String {
     let folder = folder(job);
     let run = folder.drdma(&["run", "job.json", "--device", "soft:"]);

@@ -140,7 +140,7 @@ fn an_image_for_another_board_is_refused() {
         error.starts_with("fpga.bit is for xcu55n-fsvh2892-2L-e, and no board has that"),
         "{error}"
     );
-    // For the U55C, and the card is a U50.
+    // The image is for the U55C, and the card is a U50.
     part("xcu55c-fsvh2892-2L-e", 0x14b7_d093);
     let error = bench.refuses(2, &["fpga.bit"]);
     assert_eq!(
@@ -152,7 +152,7 @@ fn an_image_for_another_board_is_refused() {
     assert_eq!(error, "fpga.bit is for Alveo U55C, and the command line for Alveo U50");
     let device = "model:flash.bin?board=au55c";
     assert_eq!(bench.drdma(&["flash", "--device", device, "fpga.bit"]).0, 0);
-    // The head says U50, and the stream is another FPGA's.
+    // The header says U50, and the stream is for another FPGA.
     part(U50, 0x14b7_d093);
     let error = bench.refuses(2, &["fpga.bit"]);
     let text = "the stream of fpga.bit is for an FPGA with IDCODE 0x04b7d093, and Alveo U50 has";

@@ -25,11 +25,11 @@ use support::{
 };
 
 const TESTBENCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/icarus/testbench.v");
-/// What a test says that was not run.
+/// Output of a test that was skipped.
 const SKIPPED: &str = "\nSKIPPED: the card in Icarus: there is no iverilog (cargo xtask setup)\n";
 /// Bytes of a beat.
 const BEAT: usize = 64;
-/// The testbench's memory: addresses are told apart by so many low bits.
+/// Size of the testbench's memory: addresses count modulo this.
 const MEMORY: u64 = 1 << 20;
 /// Requests of up to two columns take the column path with a quarter of so many rows; the job has one with more
 /// and one with less.
@@ -115,7 +115,7 @@ fn script(lines: &[Value], answers: &[Vec<u8>], frames: usize) -> String {
     text
 }
 
-/// What the testbench wrote down.
+/// Output of the testbench.
 #[derive(Debug, Default)]
 struct Log {
     frames: Vec<Vec<u8>>,

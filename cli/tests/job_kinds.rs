@@ -1,5 +1,5 @@
-//! What a job file may say of kinds of columns, messages by columns, chains and keys, and the message for everything
-//! that it may not.
+//! Kinds of columns, messages by columns, chains and keys in job files, and the message for everything
+//! that is not possible.
 
 use std::path::Path;
 
@@ -69,7 +69,7 @@ const CHAIN: &str = "/posts/1/regions/0";
 const BY: &str = "/posts/2/partitioned/partition_by";
 const RANGE: &str = "/posts/3/partitioned/partition_by";
 
-/// Claims one message: a change, its path in messages, and what is said.
+/// Checks one message: of a change, with its path and text.
 fn claim(pointer: &str, value: impl Into<Option<Value>>, path: &str, said: &str) {
     assert_eq!(message(pointer, value), format!("{path}: {said}"));
 }

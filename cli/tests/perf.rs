@@ -1,4 +1,4 @@
-//! `drdma bw` and `drdma lat`: what they count and measure, on both simulated cards and between two
+//! `drdma bw` and `drdma lat`: their counts and measurements, on both simulated cards and between two
 //! processes.
 
 mod support;
@@ -115,7 +115,7 @@ fn reads_and_atomics_fill_every_kind_of_memory() {
         let found = one(&[&["lat", "--device", "soft:", "-n", "5"], &common[..]].concat());
         assert_eq!(found["cost"]["packets"], 5 * requests, "{case}");
     }
-    // Without a size.
+    // Without `--size`.
     let found = one(&["bw", "--device", "soft:", "--op", "fetch-and-add", "-n", "2"]);
     assert_eq!((&found["bytes"], &found["outstanding"]), (&json!(8), &json!(16)));
 }
@@ -171,7 +171,7 @@ fn the_simulated_hardware_reads_at_the_rate_of_the_wire() {
     let alone = rate(&[&small[..], &["1"]].concat(), "messages_per_s");
     let many = rate(&[&small[..], &["16"]].concat(), "messages_per_s");
     assert!(many > 1.5 * alone, "{many} and {alone} a second");
-    // Atomics of a queue pair find each what the one before left.
+    // Each atomic of a queue pair finds the value that the one before left.
     let atomics = ["--op", "compare-and-swap", "--qps", "4", "--iters", "60"];
     assert!(rate(&atomics, "messages_per_s") > 1e6);
 }
@@ -305,7 +305,7 @@ fn a_card_that_sends_wrongly_is_no_result() {
     assert!(error.contains("completed with local_qp_operation_error"), "{error}");
 }
 
-/// A process that listens, and where.
+/// A process that listens, and its address.
 struct Listener(Child, String, BufReader<std::process::ChildStderr>);
 
 impl Listener {
@@ -367,7 +367,7 @@ fn two_processes_agree_on_what_arrived() {
         assert_eq!(arrived["messages"], transfers * found[0]["messages"].as_u64().unwrap());
         assert_eq!(arrived["bytes"], transfers * 3000);
         assert_eq!(arrived["complaints"], json!(null));
-        // Neither knows how long the other one took.
+        // Neither process knows the time that the other one took.
         assert_eq!((&found[0]["clock"], &found[0]["rates"]), (&json!("none"), &json!(null)));
     }
 }
@@ -460,7 +460,7 @@ fn data_that_do_not_lie_there_are_no_result() {
 
 #[test]
 fn one_who_listens_tells_what_is_wrong() {
-    // Nobody sends.
+    // No process sends packets.
     let folder = Folder::new();
     let listener = Listener::new(&folder, &["--timeout", "1"]);
     let stream = TcpStream::connect(&listener.1).unwrap();
@@ -474,7 +474,7 @@ fn one_who_listens_tells_what_is_wrong() {
     let (code, _, error) = listener.end();
     assert_eq!((code, error.trim_end()), (1, "error: nothing from the other process for 1 s"));
 
-    // Somebody sends what is no right packet, and what is no packet of RoCE at all.
+    // The other process sends a wrong packet, and a frame that is no RoCE packet.
     let folder = Folder::new();
     let listener = Listener::new(&folder, &[]);
     let stream = TcpStream::connect(&listener.1).unwrap();

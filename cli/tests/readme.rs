@@ -1,4 +1,4 @@
-//! What README.md and docs/job-files.md show is what happens.
+//! Examples of README.md and docs/job-files.md do what is said there.
 
 mod support;
 

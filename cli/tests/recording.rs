@@ -45,7 +45,7 @@ fn completed(tables: &BTreeMap<u32, u32>, memory: &BTreeMap<u64, DmaMemory>) -> 
     done.map(|entry| u64::from_le_bytes(entry[..8].try_into().unwrap())).collect()
 }
 
-/// Does to a fresh card what the lines say.
+/// Does what the lines say to a fresh card.
 fn replay(uri: &str, job: &Job, lines: &[Value]) -> Vec<Vec<u8>> {
     let network = network(job);
     let mut card: Box<dyn Card> = device::open(uri, &network).unwrap();
@@ -193,7 +193,7 @@ fn memory_is_recorded_before_the_doorbell_and_only_what_changed() {
     assert_eq!(last.to_string(), entry);
 }
 
-/// Who asks earlier which queue pairs have failed is told that none has.
+/// A host that asks earlier which queue pairs have failed gets no failures.
 #[test]
 fn what_is_read_because_of_a_completion_stands_behind_it() {
     let qp = |name: &str, qpn: u32| {

@@ -270,7 +270,7 @@ fn a_shared_send_queue_sends_each_destination_its_own_rows() {
 
 #[test]
 fn a_partitioned_region_sends_each_row_where_its_id_says() {
-    // Rows 0, 3 and 5 are of partition 0, 1 and 4 of partition 1; 2 and 6 are nobody's.
+    // Rows 0, 3 and 5 are of partition 0, 1 and 4 of partition 1; 2 and 6 have no destination.
     claim(
         json!([
             {"verb": "post_ssq_send", "wr_id": 1, "op": "write", "rows_per_message": 2,

@@ -1,4 +1,4 @@
-//! Where output cannot go, and input that never ends.
+//! Output that cannot be written, and input that never ends.
 
 mod support;
 
@@ -78,7 +78,7 @@ fn a_run_that_is_ended_leaves_no_half_of_a_file() {
     let folder = folder(&job());
     fs::write(folder.file("out.pcap"), "of an earlier run").unwrap();
     let before = fs::read_dir(folder.file("")).unwrap().count();
-    // Nobody acknowledges what goes to this wire: the run waits.
+    // No peer acknowledges the frames on this wire: the run waits.
     let _other = std::os::unix::net::UnixDatagram::bind(folder.file("b.sock")).unwrap();
     let args = [
         "run",

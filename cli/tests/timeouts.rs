@@ -1,4 +1,4 @@
-//! A device that does nothing any more does not hold a run for ever.
+//! A device that makes no progress does not hold a run for ever.
 
 use std::{path::Path, time::Duration};
 

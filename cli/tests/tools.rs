@@ -1,4 +1,4 @@
-//! What the command says of itself and of cards, and job files to start from.
+//! The command's information about itself and cards, and job files to start from.
 
 mod support;
 

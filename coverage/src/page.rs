@@ -1,4 +1,4 @@
-//! docs/coverage.md.
+//! The page docs/coverage.md.
 
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ run. The reasons are kept in `coverage/src/reasons.rs`.
 
 ";
 
-/// The page.
+/// The page's text.
 pub fn page(table: &Table) -> String {
     let mut text = HEAD.to_owned();
     text += "| block | statements | run | | explained | bits | change | |\n";
@@ -41,7 +41,7 @@ pub fn page(table: &Table) -> String {
         text += &table.unseen.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
         text += ".\n";
     }
-    // Files with the same reason stand together.
+    // Files with the same reason are listed together.
     for excused in table.excused.chunk_by(|a, b| a.1 == b.1) {
         let files: Vec<_> = excused.iter().map(|(file, _)| format!("`{file}`")).collect();
         let _ =

@@ -1,13 +1,13 @@
-//! Why some statements do not run in the tests of the blocks.
+//! Reasons why some statements do not run in the tests of the blocks.
 
-/// A reason, and what it explains.
+/// A reason, and the statements that it explains.
 #[derive(Clone, Copy, Debug)]
 pub struct Reason {
     /// The file, or a folder with all of its files.
     pub block: &'static str,
     /// A part of the statement's line. If it is empty, the whole file, or files of the folder, may be in no model.
     pub statement: &'static str,
-    /// Why no test of the block reaches it.
+    /// Reason why no test of the block runs the statement.
     pub why: &'static str,
 }
 
@@ -19,28 +19,28 @@ impl Reason {
     }
 }
 
-/// Of assemblies.
+/// Reason for assemblies.
 const WIRES: &str = "It wires blocks that have tests of their own; the tests of the whole card (the crates `sim` and \
     `tests`) build it.";
-/// Of rings.
+/// Reason for rings.
 const POSTS: &str = "A doorbell must ask for more than the ring holds while a turn of its queue goes on; the hosts of \
     the tests ring none.";
-/// Of what was judged before it is sent.
+/// Reason for requests that were checked before they are sent.
 const CHANGES: &str = "Only a host that changes memory between the check and the sending leads here; the test that \
     changes it meets other checks first.";
-/// Of chains.
+/// Reason for chains.
 const CHAINS: &str = "Chains are followed to their ends when they are judged; only a host that changes them afterwards \
     leads here.";
-/// Of positions.
+/// Reason for positions.
 const PLACES: &str =
     "A list must prove wrong while a position waits to be stored; no test meets that.";
-/// Of saturated numbers.
+/// Reason for saturated numbers.
 const LARGE: &str = "Rows and messages of 3 GiB and more are larger than the memory of its tests.";
-/// Of the walker.
+/// Reason for the walker.
 const WALKER: &str = "The walker reads again what was counted or scanned before; only a host that changes memory in \
     between leads here.";
 
-/// Everything that may stay without a test. A reason that explains nothing is an error.
+/// All reasons. One that explains no statement is an error.
 pub const REASONS: &[Reason] = &[
     Reason {
         block: "hdl/src/layout/segmented_memory/mod.rs",

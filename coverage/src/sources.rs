@@ -1,4 +1,4 @@
-//! The kernels' files.
+//! The source files of the kernels.
 
 use std::{
     collections::BTreeMap,
@@ -6,9 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where the blocks stand.
+/// Folder of the blocks.
 const BLOCKS: &str = "hdl/src";
-/// What marks a kernel.
+/// Text that marks a kernel.
 const KERNEL: &str = "#[hdl_gen]";
 
 /// The text of every file of `hdl/src`, by its path in the workspace; without the tests.
@@ -19,7 +19,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Reads them.
+    /// Reads the files.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -42,7 +42,7 @@ impl Sources {
         Ok(sources)
     }
 
-    /// What stands on a line, counted from 1; the statement itself if that is no line.
+    /// The text of a line, counted from 1; `statement` itself if that is no line.
     pub fn text<'a>(&'a self, file: &str, statement: &'a str) -> &'a str {
         let line = statement.parse::<usize>().ok().and_then(|line| line.checked_sub(1));
         let text = line.and_then(|line| self.files.get(file)?.get(line));

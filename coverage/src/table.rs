@@ -1,4 +1,4 @@
-//! What was counted, by block, with the reasons for what was not.
+//! Table of the counts, by block, with reasons for statements that did not run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,62 +7,62 @@ use drdma_verilated::coverage::Coverage;
 
 use crate::{reasons::Reason, sources::Sources};
 
-/// Of a block's statements at least so many percent should run.
+/// Percent of a block's statements that should run, at least.
 pub const WANTED: f64 = 95.0;
 
-/// Where the blocks stand.
+/// Folder of the blocks.
 const BLOCKS: &str = "hdl/src/";
 
 /// A statement that did not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missed {
-    /// The file.
+    /// Path of the file.
     pub file: String,
     /// The line of the file, or the text of a leaf.
     pub place: String,
-    /// What stands there.
+    /// Text of the statement.
     pub text: String,
-    /// Why no test runs it.
+    /// Reason why no test runs it, if there is one.
     pub why: Option<&'static str>,
 }
 
-/// What was counted of a block: a folder of a room, or a file in a room.
+/// Counts of a block: a folder of a room, or a file in a room.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Statements that stand behind a condition.
+    /// Number of statements that stand behind a condition.
     pub statements: usize,
-    /// Those that ran.
+    /// Number of these statements that ran.
     pub ran: usize,
-    /// Bits of signals.
+    /// Number of bits of signals.
     pub bits: usize,
-    /// Those that changed to and fro.
+    /// Number of these bits that changed to and fro.
     pub changed: usize,
     /// Statements that did not run.
     pub missed: Vec<Missed>,
 }
 
 impl Row {
-    /// How much of the statements ran, in percent.
+    /// Share of the statements that ran, in percent.
     pub fn share(&self) -> f64 {
         percent(self.ran, self.statements)
     }
 }
 
-/// `part` of `all`, in percent; 100 of nothing.
+/// `part` of `all`, in percent; 100 if `all` is 0.
 pub fn percent(part: usize, all: usize) -> f64 {
     if all == 0 { 100.0 } else { 100.0 * part as f64 / all as f64 }
 }
 
-/// The blocks by name, such as `receive/parser`.
+/// Table of the blocks, by name, such as `receive/parser`.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// What was counted of each.
+    /// Counts of each block.
     pub rows: BTreeMap<String, Row>,
-    /// Files with a kernel of which no test builds a model, and no reason says why.
+    /// Files with a kernel of which no test builds a model, without a reason.
     pub unseen: Vec<String>,
-    /// Such files with a reason.
+    /// Files with a kernel of which no test builds a model, with the reason.
     pub excused: Vec<(String, &'static str)>,
-    /// Reasons that explain nothing.
+    /// Reasons that explain no statement.
     pub idle: Vec<Reason>,
 }
 
@@ -77,7 +77,7 @@ pub fn block_of(file: &str) -> String {
 }
 
 impl Table {
-    /// Sorts what was counted by block, and explains what was not. What is not in `hdl/src` is left out.
+    /// Sorts counts by block, and finds reasons for statements that did not run. Files outside `hdl/src` are ignored.
     pub fn new(sources: &Sources, coverage: &Coverage, reasons: &[Reason]) -> Self {
         let mut table = Self::default();
         let mut used = vec![false; reasons.len()];
@@ -130,14 +130,14 @@ impl Table {
     /// Keeps one block, or those below one folder.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no block of that name.
     pub fn retain(&mut self, only: &str) -> Result<(), String> {
         let names: Vec<_> = self.rows.keys().cloned().collect();
         let inside = |name: &str| name == only || name.starts_with(&format!("{only}/"));
         self.rows.retain(|name, _| inside(name));
         self.unseen.retain(|file| inside(&block_of(file)));
         self.excused.retain(|(file, _)| inside(&block_of(file)));
-        // Its tests alone ran: what they do not reach others may.
+        // Only the block's own tests ran, so that reasons for other blocks are not checked.
         self.idle.clear();
         match self.rows.is_empty() && self.unseen.is_empty() {
             true => Err(format!("there is no block {only}; there are {}", names.join(", "))),
@@ -156,7 +156,7 @@ impl Table {
         })
     }
 
-    /// What a check finds wrong, a line each.
+    /// A line for each fault that a check finds.
     pub fn wrong(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         for missed in self.rows.values().flat_map(|row| &row.missed) {
@@ -264,7 +264,7 @@ mod tests {
         let table = Table::new(&sources(), &coverage(1), &[idle]);
         assert_eq!(table.wrong(), [""; 0]);
         assert_eq!(table.excused, [("hdl/src/rows/idle.rs".to_owned(), "wires")]);
-        // Or its folder has one.
+        // The reason may be for its folder.
         let folder = Reason { block: "hdl/src/rows", ..idle };
         assert_eq!(Table::new(&sources(), &coverage(1), &[folder]).excused, table.excused);
     }

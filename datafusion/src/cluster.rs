@@ -34,18 +34,18 @@ use crate::{
     worker::Resolver,
 };
 
-/// How a cluster is made.
+/// Options of a cluster.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Workers, 1 to 254. On hosts there are as many as their directory has.
     pub workers: usize,
-    /// Where they run.
+    /// The place where workers run.
     pub deployment: Deployment,
     /// Partitions that each task of a stage has (the engine's `target_partitions`).
     pub partitions: usize,
     /// Bytes of a table's files that are worth a partition of their own. 1 spreads every scan over all workers.
     pub scan_bytes: usize,
-    /// How much memory exchanges take. On hosts their directory says it.
+    /// Memory and disk of exchanges. On hosts their directory says it.
     pub exchange: Config,
     /// How long a worker may leave a question without an answer, while a query runs, before the query fails.
     pub patience: Duration,
@@ -55,7 +55,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// So many workers on threads, with 2 partitions a task, on a network of 100 Gb/s.
+    /// Options for this many workers on threads, with 2 partitions a task, on a network of 100 Gb/s.
     pub fn new(workers: usize, memory: &'static Arena) -> Self {
         let (exchange, patience) = (Config::default(), Duration::from_secs(10));
         let deployment = Deployment::Threads(NetworkConfig::default());
@@ -131,7 +131,7 @@ impl Cluster {
         &self.session
     }
 
-    /// What the cards of all workers have sent. A worker that does not answer counts nothing.
+    /// What the cards of all workers have sent. A worker that does not answer is left out.
     pub fn totals(&self) -> Totals {
         let statuses = self.coordinator().block_on(self.health.statuses());
         statuses.into_iter().flatten().map(|status| status.totals).sum()
@@ -146,7 +146,7 @@ impl Cluster {
     /// its Parquet files.
     ///
     /// # Errors
-    /// What DataFusion says of them.
+    /// DataFusion cannot read the files.
     pub fn register(&self, table: &str, path: &str) -> Result<(), Error> {
         self.coordinator().block_on(register(&self.session, table, path))
     }
@@ -154,17 +154,17 @@ impl Cluster {
     /// Runs a query and collects its rows.
     ///
     /// # Errors
-    /// What DataFusion says, an exchange that failed, or a worker that is lost.
+    /// The query is not possible, an exchange failed, or a worker is lost.
     pub fn query(&self, sql: &str) -> Result<Vec<RecordBatch>, Error> {
         let work = async { Ok(self.session.sql(sql).await?.collect().await?) };
         self.coordinator().block_on(self.watched(work))
     }
 
-    /// Does what needs the workers. It ends with an error as soon as one of them has not answered for the time that
-    /// [`Options::patience`] says; an error of its own that comes with the loss of a worker names that one.
+    /// Runs `work`, which needs the workers. Fails as soon as one of them has not answered for [`Options::patience`];
+    /// an error of the work itself that comes with the loss of a worker names that worker.
     ///
     /// # Errors
-    /// Those of the work, or a worker that is lost.
+    /// The error of the work, or [`Error::Lost`].
     pub async fn watched<R>(
         &self,
         work: impl Future<Output = Result<R, Error>>,
@@ -194,7 +194,7 @@ impl Cluster {
     /// The plan of a query.
     ///
     /// # Errors
-    /// What DataFusion says.
+    /// The query is not possible.
     pub fn plan(&self, sql: &str) -> Result<Arc<dyn ExecutionPlan>, Error> {
         self.coordinator()
             .block_on(async { Ok(self.session.sql(sql).await?.create_physical_plan().await?) })
@@ -203,12 +203,12 @@ impl Cluster {
     /// The plan of a query as text, stage by stage.
     ///
     /// # Errors
-    /// What DataFusion says.
+    /// The query is not possible.
     pub fn explain(&self, sql: &str) -> Result<String, Error> {
         Ok(display_plan_ascii(self.plan(sql)?.as_ref(), false))
     }
 
-    /// Runs a query; its plan as text, with what each operator and each exchange did.
+    /// Runs a query, and returns its plan as text, with the metrics of each operator and each exchange.
     ///
     /// # Errors
     /// As [`query`](Self::query).
@@ -249,7 +249,7 @@ impl Drop for Cluster {
 /// Makes files a table of a session, as [`Cluster::register`] does.
 ///
 /// # Errors
-/// What DataFusion says of them.
+/// DataFusion cannot read the files.
 pub async fn register(session: &SessionContext, table: &str, path: &str) -> Result<(), Error> {
     match path.ends_with(".csv") {
         true => session.register_csv(table, path, CsvReadOptions::new()).await?,

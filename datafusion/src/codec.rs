@@ -1,4 +1,4 @@
-//! How plans with this crate's operators get to workers.
+//! The codec of this crate's operators, by which plans with them get to workers.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{
     worker::TaskHead,
 };
 
-/// What bytes begin with that are this crate's.
+/// First bytes of an operator of this crate.
 const MAGIC: &[u8; 8] = b"drdma/1\0";
 
 /// The codec of [`DrdmaSendExec`]: the kind and its number, then the expressions, each behind its length.

@@ -1,4 +1,4 @@
-//! Where the workers of a cluster run: threads of this process, processes of this machine, or hosts.
+//! The places where the workers of a cluster run: threads of this process, processes of this machine, or hosts.
 
 mod processes;
 mod threads;
@@ -10,7 +10,7 @@ use drdma_fabric::NetworkConfig;
 use crate::{Directory, Error, Options, exchange::site::Member};
 pub use processes::{serve, serve_child};
 
-/// Where the workers of a cluster run.
+/// The place where the workers of a cluster run.
 #[derive(Clone, Debug)]
 pub enum Deployment {
     /// On threads of this process. Their cards are behind one simulated switch, in one simulated time.
@@ -27,13 +27,13 @@ pub enum Deployment {
 
 /// Workers that run. They end when this is dropped, but for those on hosts.
 pub(crate) trait Workers: Send {
-    /// Who they are.
+    /// The workers' addresses.
     fn members(&self) -> &[Member];
 
-    /// Stops one, as if its machine were lost. One on another host is not stopped.
+    /// Stops a worker, as if its machine were lost. A worker on another host is not stopped.
     fn stop(&mut self, worker: usize);
 
-    /// What became of one that does not answer, as far as it is known.
+    /// How a worker that does not answer has ended, if that is known.
     fn fate(&mut self, _worker: usize) -> Option<String> {
         None
     }
@@ -50,7 +50,7 @@ pub(crate) fn start(options: &Options) -> Result<Box<dyn Workers>, Error> {
     })
 }
 
-/// Workers that somebody else started.
+/// Workers that were started on their hosts before.
 struct Hosts(Vec<Member>);
 
 impl Workers for Hosts {

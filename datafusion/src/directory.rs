@@ -1,4 +1,4 @@
-//! Who the workers of a cluster are, where they are in processes: what each of these is told.
+//! The directory of a cluster whose workers are processes: their addresses, and what all of them must agree on.
 
 use std::{
     collections::HashSet,
@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{Error, exchange::Config, exchange::site::Member};
 
-/// Path MTU unless told: its frames fit an Ethernet of 1,500 B, UDP's header included.
+/// Default path MTU: its frames fit an Ethernet of 1,500 B, UDP's header included.
 const MTU: u32 = 1024;
 
 /// Where a worker is. Its addresses are those of its host, at which it listens and others reach it.
@@ -32,7 +32,7 @@ pub struct Place {
     pub wire: WireAt,
 }
 
-/// What a worker's card is plugged into.
+/// The wire that a worker's card is plugged into.
 ///
 /// ```
 /// # use drdma_datafusion::directory::WireAt;
@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for WireAt {
     }
 }
 
-/// An address, whose error names what was there instead.
+/// Deserializes an address. The error names what was found instead.
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
     let text = String::deserialize(deserializer)?;
     let wrong = |_| de::Error::custom(format!("`{text}` is no address: IP:PORT is expected"));
@@ -116,7 +116,7 @@ pub struct Directory {
     pub mtu: u32,
     /// The workers, 1 to 254.
     pub workers: Vec<Place>,
-    /// How much memory exchanges take.
+    /// Memory and disk of exchanges.
     #[serde(default)]
     pub exchange: Config,
 }
@@ -129,7 +129,7 @@ impl Directory {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, or see [`parse`](Self::parse).
+    /// The file cannot be read, or its text is not possible: see [`parse`](Self::parse).
     pub fn read(path: &Path) -> Result<Self, Error> {
         let what = path.display().to_string();
         let text = fs::read_to_string(path);
@@ -138,10 +138,10 @@ impl Directory {
         Self::parse(&text, &what)
     }
 
-    /// Reads a text; `what` is its name in errors.
+    /// Reads a directory from JSON; `what` is the text's name in errors.
     ///
     /// # Errors
-    /// It is no JSON of a directory, or names what is not possible: see [`check`](Self::check).
+    /// The text is no JSON of a directory, or has values that are not possible: see [`check`](Self::check).
     pub fn parse(text: &str, what: &str) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Directory { what: what.to_owned(), reason };
         let directory: Self =
@@ -155,7 +155,7 @@ impl Directory {
     /// exchange that is not possible.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// Description of the first value that is not possible.
     pub fn check(&self) -> Result<(), String> {
         if !MTUS.contains(&self.mtu) {
             return Err(format!("mtu is {}: {MTUS:?} are possible", self.mtu));
@@ -192,7 +192,7 @@ impl Directory {
         self.exchange.check().map_err(|error| error.to_string())
     }
 
-    /// All cards are plugged into wires of one kind.
+    /// Checks that all cards are plugged into wires of one kind.
     fn check_wires(&self) -> Result<(), String> {
         let kind = |wire: &WireAt| match wire {
             WireAt::Udp(at) if at.is_ipv4() => "UDP over IPv4",
@@ -211,7 +211,7 @@ impl Directory {
         ))
     }
 
-    /// What another description of the same cluster has otherwise: its name, what it is there, and here.
+    /// The first difference from another description of the cluster: its name, the value there, and the value here.
     pub(crate) fn difference(&self, there: &Self) -> Option<(String, String, String)> {
         if self.mtu != there.mtu {
             return Some(("mtu".into(), there.mtu.to_string(), self.mtu.to_string()));
@@ -247,7 +247,7 @@ impl Directory {
         }
     }
 
-    /// The same over UDP, with a socket that is bound already.
+    /// Like [`wire`](Self::wire), over UDP, with a socket that is bound already.
     pub(crate) fn wire_over(
         &self,
         number: usize,
@@ -269,7 +269,7 @@ impl Directory {
     }
 }
 
-/// A part of a description, as a file has it.
+/// A part of a description as JSON.
 fn json(part: &impl Serialize) -> String {
     serde_json::to_string(part).expect("it has a form in JSON")
 }

@@ -1,4 +1,4 @@
-//! What can go wrong in an exchange.
+//! Errors of exchanges and clusters.
 
 use std::io;
 
@@ -13,43 +13,43 @@ pub enum Error {
     /// The other end closed its connection before the rows were over: its worker is lost, most likely.
     #[error("{peer} is gone: it closed the exchange of stage {stage}, task {task}, before its end")]
     Gone {
-        /// Who.
+        /// Name of the worker at the other end.
         peer: String,
         /// The stage whose rows were exchanged.
         stage: usize,
-        /// The task of it.
+        /// Number of the task in the stage.
         task: usize,
     },
     /// The control connection broke.
     #[error("{peer}: {source}")]
     Control {
-        /// To whom.
+        /// Name of the worker at the other end.
         peer: String,
-        /// Why.
+        /// Error of the connection.
         source: io::Error,
     },
-    /// The other end says something that is not its turn, or names what there is not.
+    /// The other end sent a message out of turn, or one that names something that does not exist.
     #[error("{peer}: {what}")]
     Protocol {
-        /// Who.
+        /// Name of the worker at the other end.
         peer: String,
-        /// What is wrong.
+        /// Description of the fault.
         what: String,
     },
     /// The task failed at its worker.
     #[error("{peer}: {reason}")]
     Remote {
-        /// The worker.
+        /// Name of the worker.
         peer: String,
-        /// What it says.
+        /// Error of the task, as the worker reports it.
         reason: String,
     },
     /// A request of rows failed.
     #[error("rows to {peer}: the request ended with {status:?}")]
     Request {
-        /// The worker that they were for.
+        /// Name of the worker that the rows were for.
         peer: String,
-        /// How it ended.
+        /// Status of the request's completion.
         status: Status,
     },
     /// A batch is too large for the card's queue.
@@ -57,41 +57,41 @@ pub enum Error {
     TooLarge {
         /// Rows of the batch.
         rows: usize,
-        /// What libdrdma says.
+        /// Error that libdrdma returned.
         source: libdrdma::PostError,
     },
-    /// More partitions than an exchange has.
+    /// The output has more partitions than an exchange can have.
     #[error("{partitions} partitions: an exchange has at most {limit}")]
     Partitions {
-        /// How many there are.
+        /// Number of partitions.
         partitions: usize,
-        /// How many are possible.
+        /// Number of partitions that are possible.
         limit: usize,
     },
-    /// Rows that have to wait found no room on disk, or it failed.
+    /// Rows that have to wait found no room on disk, or the disk failed.
     #[error(
         "rows of stage {stage}, task {task} cannot wait on disk, where {used} B of {limit} B (`disk`) are used: {source}"
     )]
     Spill {
         /// The stage whose rows were exchanged.
         stage: usize,
-        /// The task of it.
+        /// Number of the task in the stage.
         task: usize,
-        /// Bytes of the worker's files.
+        /// Bytes of the worker's files on disk.
         used: u64,
-        /// Bytes that they may have: [`Config::disk`](crate::exchange::Config::disk).
+        /// Bytes that these files may have: [`Config::disk`](crate::exchange::Config::disk).
         limit: u64,
-        /// What the engine says.
+        /// Error that the engine returned.
         source: DataFusionError,
     },
     /// An option whose value is not possible.
     #[error("{what} is {value}: it must be {expected}")]
     Options {
-        /// Which.
+        /// Name of the option.
         what: &'static str,
-        /// What it is.
+        /// Value of the option.
         value: String,
-        /// What it must be.
+        /// Range of the values that are possible.
         expected: &'static str,
     },
     /// Rows of that schema cannot be exchanged.
@@ -100,7 +100,7 @@ pub enum Error {
     /// A batch was not sent.
     #[error(transparent)]
     Send(#[from] SendError),
-    /// Nothing was received.
+    /// A receive failed, or messages are no batch.
     #[error(transparent)]
     Receive(#[from] ReceiveError),
     /// A queue was not made.
@@ -115,43 +115,43 @@ pub enum Error {
     /// A card or its wire failed, and with it the network.
     #[error("the card's time stands still: {reason}")]
     Stopped {
-        /// Why.
+        /// Error of the card or wire.
         reason: String,
     },
     /// A worker does not answer any more.
     #[error("{worker} is lost: {reason}")]
     Lost {
-        /// Which.
+        /// Name of the worker.
         worker: String,
-        /// What shows it.
+        /// What shows that the worker is lost.
         reason: String,
     },
     /// A worker is not what it should be: another build, or started from another file.
     #[error("{worker} does not fit: {what} is {theirs} there, {ours} here")]
     Mismatch {
-        /// Which.
+        /// Name of the worker.
         worker: String,
-        /// What differs.
+        /// Name of the value that differs.
         what: String,
-        /// As it is at the worker.
+        /// The value at the worker.
         theirs: String,
-        /// As it is here.
+        /// The value here.
         ours: String,
     },
     /// A worker's process was not started, or did not say where it is.
     #[error("worker {worker} was not started: {reason}")]
     Start {
-        /// Its number.
+        /// Number of the worker.
         worker: usize,
-        /// Why.
+        /// Reason why it was not started.
         reason: String,
     },
-    /// A description of a cluster is none.
+    /// A description of a cluster is not possible.
     #[error("{what}: {reason}")]
     Directory {
-        /// The file or the line that it was to be read from.
+        /// Name of the file or line that it was read from.
         what: String,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
     /// The network was not made.
@@ -160,15 +160,15 @@ pub enum Error {
     /// A socket or a thread was not made.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// Operation that failed.
         what: String,
-        /// Why it failed.
+        /// Error that the system returned.
         source: io::Error,
     },
-    /// What DataFusion says.
+    /// DataFusion returned an error.
     #[error(transparent)]
     DataFusion(#[from] DataFusionError),
-    /// What Arrow says.
+    /// Arrow returned an error.
     #[error(transparent)]
     Arrow(#[from] datafusion::arrow::error::ArrowError),
 }

@@ -3,14 +3,14 @@
 //! | module | |
 //! |---|---|
 //! | `outbox` | what a task has to send: batches that wait, budgets |
-//! | `backlog` | how much waits in a worker's memory |
+//! | `backlog` | the bytes that wait in a worker's memory |
 //! | `spill` | rows that wait on disk |
 //! | [`gather`] | small batches, put together before they are posted |
-//! | `ids` | whose row is whose |
+//! | `ids` | the partition of each row |
 //! | `producer` | a task at work: posts, credits |
 //! | `consumer` | the other end: streams of batches, one a partition |
-//! | `control` | what the ends tell each other beside the rows |
-//! | `counts` | what a task's output is counted in |
+//! | `control` | messages between the ends beside the rows |
+//! | `counts` | metrics of a task's output |
 //! | `site` | what the exchanges of a worker share |
 
 pub(crate) mod backlog;
@@ -32,10 +32,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// What [`Config::slabs`] may be.
+/// Range of [`Config::slabs`].
 const SLABS: std::ops::RangeInclusive<usize> = 2..=32768;
 
-/// How much memory and disk exchanges take.
+/// Memory and disk that exchanges take.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -58,10 +58,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// Says what is not possible.
+    /// Checks that every value is possible.
     ///
     /// # Errors
-    /// [`Error::Options`] with the first value that is not.
+    /// [`Error::Options`] with the first value that is not possible.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |what, value: usize, expected| {
             Err(Error::Options { what, value: value.to_string(), expected })

@@ -1,4 +1,4 @@
-//! Whether the workers of a cluster are there, and how they are.
+//! Health of the workers of a cluster: which of them answer, and their states.
 
 use std::{fmt, io, net::SocketAddr, time::Duration};
 
@@ -17,25 +17,25 @@ use crate::{
     identity::version,
 };
 
-/// How often a worker is asked while a query runs.
+/// Interval at which workers are asked while a query runs.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// How long a worker may take to answer, at most, when a query has failed.
+/// Time that a worker has to answer, at most, when a query has failed.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Asks workers how they are. A worker that is busy answers as well.
+/// Health checks of all workers. A worker that is busy answers as well.
 #[derive(Clone, Debug)]
 pub(crate) struct Health {
     members: Vec<Member>,
-    /// How long an answer may take.
+    /// Time that a worker has to answer.
     patience: Duration,
 }
 
 /// Why a worker is lost.
 #[derive(Debug)]
 enum Absence {
-    /// It cannot be reached, closes the connection, or answers something else.
+    /// The worker cannot be reached, closes the connection, or sends another answer.
     Gone(String),
-    /// It is silent. Its machine may only be busy.
+    /// The worker does not answer. Its machine may only be busy.
     Silent(Duration),
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Absence {
     }
 }
 
-/// A worker that does not answer: its number, and what shows it.
+/// A worker that does not answer: its number, and the reason to think it lost.
 pub(crate) type Lost = (usize, String);
 
 impl Health {
@@ -69,17 +69,18 @@ impl Health {
         self.members[worker].name(worker)
     }
 
-    /// How all workers are; nothing of those that do not answer.
+    /// The state of each worker; `None` for those that do not answer.
     pub async fn statuses(&self) -> Vec<Option<Status>> {
         let patience = SHORT.min(self.patience);
         let asked = self.members.iter().map(async |member| ask(member, patience).await.ok());
         join_all(asked).await
     }
 
-    /// Asks all workers who they are, which are to be those of that cluster.
+    /// Asks all workers for their identities, and compares them with `directory`.
     ///
     /// # Errors
-    /// [`Error::Lost`] for one that is not there, [`Error::Protocol`] for one that does not say it, [`Error::Mismatch`].
+    /// [`Error::Lost`] for a worker that does not answer, [`Error::Protocol`] for one with another answer, or
+    /// [`Error::Mismatch`].
     pub async fn identify(&self, directory: Option<&Directory>) -> Result<(), Error> {
         let patience = SHORT.min(self.patience);
         let asked = self.members.iter().map(|member| timeout(patience, identity(member)));
@@ -118,7 +119,7 @@ impl Health {
         select_all(watched).await.0
     }
 
-    /// A worker that does not answer, if there is one; rather one that is gone than one that is silent.
+    /// A worker that does not answer, if there is one: preferably one that is gone, not one that is silent.
     pub async fn lost(&self) -> Option<Lost> {
         let patience = SHORT.min(self.patience);
         let asked = self.members.iter().map(|member| ask(member, patience));
@@ -129,7 +130,7 @@ impl Health {
     }
 }
 
-/// Asks a worker something.
+/// Sends a worker a question, and reads its answer.
 async fn answer(member: &Member, question: &ToProducer) -> io::Result<ToConsumer> {
     let mut connection = TcpStream::connect(member.exchange).await?;
     control::write(&mut connection, question).await?;
@@ -137,7 +138,7 @@ async fn answer(member: &Member, question: &ToProducer) -> io::Result<ToConsumer
     answer.ok_or_else(|| io::Error::other("it closes the connection"))
 }
 
-/// Asks a worker how it is.
+/// Asks a worker for its state.
 async fn ask(member: &Member, patience: Duration) -> Result<Status, Absence> {
     let asked = async {
         match answer(member, &ToProducer::Status).await? {
@@ -151,7 +152,7 @@ async fn ask(member: &Member, patience: Duration) -> Result<Status, Absence> {
     }
 }
 
-/// Asks a worker who it is, if its engine can be reached, too.
+/// Asks a worker for its identity, if its engine can be reached as well.
 async fn identity(member: &Member) -> io::Result<ToConsumer> {
     let at = |address: SocketAddr, what: &str| {
         let what = format!("{what} at {address}");

@@ -1,4 +1,4 @@
-//! Who a worker is: what must be the same at all of them and where the command runs.
+//! Identity of a worker: values that must be the same at all workers and where the command runs.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Directory, Error, exchange::site::Member};
 
-/// Who a worker is.
+/// Identity of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
-    /// What it is built from.
+    /// Versions that the worker is built from; see [`version`].
     pub version: String,
     /// The worker's number.
     pub number: usize,
-    /// The cluster as it was told to it; none if it is a thread of the process that asks.
+    /// Directory that the worker was given; `None` if it is a thread of the process that asks.
     pub directory: Option<Directory>,
 }
 
 impl Identity {
-    /// Says what does not fit of a worker that should have that number in that cluster.
+    /// Compares the identity with that of a worker with that number in that cluster.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] with the first thing that does not.
+    /// [`Error::Mismatch`] with the first difference.
     pub fn check(
         &self,
         member: &Member,
@@ -57,7 +57,7 @@ impl Identity {
     }
 }
 
-/// What this program is built from: versions, and the engine's hash of a number, which says what partition a row goes to.
+/// Versions that this program is built from, and the engine's hash of a number, which partitions of rows depend on.
 pub(crate) fn version() -> String {
     let mut hash = [0];
     let probe: [ArrayRef; 1] = [Arc::new(Int64Array::from_iter_values([42]))];
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_worker_of_the_same_build_and_file_fits() {
         assert_eq!(check(&identity()), Ok(()));
-        // A thread of the same process knows no file.
+        // A thread of the same process has no file.
         assert_eq!(check(&Identity { directory: None, ..identity() }), Ok(()));
     }
 

@@ -25,7 +25,7 @@ use crate::Error;
 const SLICES: u32 = 64;
 /// Turns of a wired card between two ticks while something is under way.
 const TURNS: u32 = 16;
-/// How long the thread sleeps at most where nothing is under way.
+/// Time that the thread sleeps at most where nothing is under way.
 const NAP: Duration = Duration::from_secs(1);
 
 /// A card of the network, open, and its addresses.
@@ -47,12 +47,12 @@ impl Port {
         &self.context
     }
 
-    /// Its Ethernet address.
+    /// Ethernet address of the card.
     pub fn mac(&self) -> MacAddress {
         self.mac
     }
 
-    /// Its IPv4 address.
+    /// IPv4 address of the card.
     pub fn ip(&self) -> std::net::Ipv4Addr {
         self.ip
     }
@@ -78,17 +78,17 @@ impl fmt::Debug for Time {
 }
 
 impl Time {
-    /// Says that something was posted: time goes on, if it stood still.
+    /// Wakes the network after something was posted: time goes on, if it stood still.
     pub fn kick(&self) {
         (self.wake)();
     }
 
-    /// A receiver that changes whenever cards may have done something.
+    /// A receiver that changes whenever cards may have made progress.
     pub fn ticks(&self) -> watch::Receiver<u64> {
         self.ticks.clone()
     }
 
-    /// The error of whoever waits for a tick when there is none any more.
+    /// The error for a task that waits for a tick when none comes any more.
     pub fn stopped(&self) -> Error {
         let reason = self.failure.get().cloned();
         Error::Stopped { reason: reason.unwrap_or_else(|| "the worker ends".into()) }
@@ -97,7 +97,7 @@ impl Time {
 
 /// Cards `soft:` behind one switch, and a thread that lets their simulated time pass while anything is under way.
 ///
-/// It stops when it is dropped. What is under way then stays so.
+/// The thread stops when this is dropped. What is under way then stays unfinished.
 #[derive(Debug)]
 pub struct Network {
     ports: Vec<Port>,
@@ -106,7 +106,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// So many cards on a network.
+    /// Makes `cards` cards on a network.
     ///
     /// # Errors
     /// A number of cards that is not possible, or a card that was not opened.
@@ -118,7 +118,7 @@ impl Network {
         let failure = Arc::new(OnceLock::new());
         let failed = failure.clone();
         let thread = thread::Builder::new().name("drdma-network".into()).spawn(move || {
-            // The fabric is made where it lives.
+            // The fabric is made on the thread that uses it.
             let fabric = Fabric::new(config, cards).map(|fabric| {
                 let nodes = fabric.nodes().to_vec();
                 (fabric, nodes)
@@ -152,13 +152,13 @@ impl Drop for Network {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A card that failed has failed the queries on it, too.
+            // If a card failed, the queries on it have failed, too.
             let _ = thread.join();
         }
     }
 }
 
-/// Lets time pass until it is told to stop.
+/// Advances the time of a fabric until `stop` is set.
 fn pass(
     mut fabric: Fabric,
     ticks: &watch::Sender<u64>,
@@ -174,7 +174,7 @@ fn pass(
         }
         ticks.send_modify(|tick| *tick += 1);
         if is_idle {
-            // What was posted meanwhile has unparked this thread, so that it does not sleep.
+            // A post since the last slice has unparked this thread, so that it does not sleep.
             thread::park_timeout(NAP);
         }
     }
@@ -183,7 +183,7 @@ fn pass(
 
 /// The card `soft:` of a worker that is a process of its own, and a thread that lets its time pass.
 ///
-/// It stops when it is dropped.
+/// The thread stops when this is dropped.
 #[derive(Debug)]
 pub struct Wired {
     port: Port,
@@ -218,7 +218,7 @@ impl Wired {
         Ok(Self { port, stop, wake, thread })
     }
 
-    /// The card.
+    /// The card, open.
     pub fn port(&self) -> &Port {
         &self.port
     }
@@ -234,7 +234,7 @@ impl Drop for Wired {
     }
 }
 
-/// Lets the time of a card pass until it is told to stop.
+/// Advances the time of a card until `stop` is set.
 fn pass_wired(
     mut node: WiredNode,
     ticks: &watch::Sender<u64>,
@@ -256,19 +256,19 @@ fn pass_wired(
     Ok(())
 }
 
-/// What cards have sent.
+/// Counts of what cards have sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub payload: u64,
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Work requests.
+    /// Number of work requests.
     pub requests: u64,
 }
 
 impl Totals {
-    /// Those of a card; none if it failed.
+    /// Counts of a card; zeros if it failed.
     pub fn of(port: &Port) -> Self {
         let Ok(counters) = port.context.counters() else { return Self::default() };
         Self {
@@ -278,7 +278,7 @@ impl Totals {
         }
     }
 
-    /// What was sent since `before`.
+    /// Counts of what was sent since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {

@@ -28,20 +28,20 @@ use crate::passage;
 /// Partitions of an exchange, at most: a partition's id is a byte.
 pub const MAX_PARTITIONS: usize = 256;
 
-/// Who gets the rows.
+/// Distribution of rows to consumers.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// Each row goes to the partition that the hash of these expressions says, of so many.
+    /// Each row goes to the partition that the hash of these expressions determines; and the number of partitions.
     Shuffle(Vec<Arc<dyn PhysicalExpr>>, usize),
-    /// Each row goes to all of so many consumers.
+    /// Each row goes to all consumers; and their number.
     Broadcast(usize),
 }
 
 /// The head of a stage whose rows go by the card: `DrdmaShuffleExec` or `DrdmaBroadcastExec`.
 ///
 /// It stands where the engine has a `RepartitionExec` or a `BroadcastExec`, but does nothing with the rows: it
-/// passes its input's batches on as they are. Whose row is whose is worked out by the worker that
-/// runs the stage, which informs the card; the metrics are those of the exchange.
+/// passes its input's batches on as they are. The worker that runs the stage finds the partition of each row and
+/// hands it to the card; the metrics are those of the exchange.
 #[derive(Debug)]
 pub struct DrdmaSendExec {
     input: Arc<dyn ExecutionPlan>,
@@ -55,11 +55,11 @@ pub struct DrdmaSendExec {
 /// What a worker that runs a stage knows of its head. It is in the session's configuration.
 #[derive(Debug)]
 pub(crate) struct Head {
-    /// Who gets the rows.
+    /// Distribution of the rows.
     pub kind: Kind,
-    /// What is counted.
+    /// Metrics of the exchange.
     pub metrics: ExecutionPlanMetricsSet,
-    /// It changes, or is closed, when the query is over and the plan is dropped.
+    /// Changes, or is closed, when the query is over and the plan is dropped.
     pub alive: watch::Receiver<()>,
 }
 
@@ -109,7 +109,7 @@ impl DrdmaSendExec {
         &self.kind
     }
 
-    /// What a worker must know of it.
+    /// The head, for the worker that runs the stage.
     pub(crate) fn head(&self) -> Head {
         let (kind, metrics) = (self.kind.clone(), self.metrics.clone());
         Head { kind, metrics, alive: self.alive.subscribe() }
@@ -189,7 +189,7 @@ impl ExecutionPlan for DrdmaSendExec {
         let Some(executed) = self.executed.get(partition) else {
             return internal_err!("{} has no partition {partition}", self.name());
         };
-        // Rows that were sent are not there to be sent again.
+        // Rows that were sent cannot be sent again.
         if executed.swap(true, Ordering::Relaxed) {
             return internal_err!("partition {partition} of {} was executed before", self.name());
         }

@@ -1,4 +1,4 @@
-//! How rows of a schema get on the wire: what goes from where it lies, and what is copied.
+//! Passages: which columns of a schema the card reads where they lie, and which are copied.
 
 use std::{fmt, sync::Arc};
 
@@ -7,12 +7,12 @@ use drdma_arrow::{Form, Format, FormatError};
 
 /// Bytes of the longest message.
 pub(crate) const MESSAGE_BYTES: usize = 16 << 10;
-/// ... of rows that the consumer's card appends: a message for a partition's share of a batch of 8,192 rows, as a rule.
+/// Bytes of the longest message of appended rows: as a rule, a partition's share of a batch of 8,192 rows fits.
 pub const APPENDED_BYTES: usize = 64 << 10;
 
 /// The format of batches of a schema. `None`: rows without columns have none.
 ///
-/// All fields may be null in it: whether they are is the engine's business.
+/// All fields are nullable in it, whatever the schema says.
 ///
 /// # Errors
 /// A type that has no form in messages, or values longer than a message.
@@ -31,17 +31,17 @@ pub fn appended_format(schema: &SchemaRef) -> Option<Format> {
     Format::with_form(schema.clone(), APPENDED_BYTES, Form::Appended).ok()
 }
 
-/// What of each column goes as it lies and what is copied, for `EXPLAIN`.
+/// Which columns are read where they lie and which are copied, for `EXPLAIN`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Passages {
     /// Columns that the card reads where they lie.
     pub as_they_lie: Vec<String>,
-    /// Columns of which something is copied, and what.
+    /// Columns with parts that are copied, and a description of these.
     pub copied: Vec<(String, &'static str)>,
 }
 
 impl Passages {
-    /// Those of a schema. Where every row goes to everybody, strings with offsets are sent as they lie.
+    /// Passages of a schema's columns. In a broadcast, strings with offsets are sent as they lie.
     pub fn of(schema: &Schema, broadcast: bool) -> Self {
         let mut passages = Self::default();
         for field in schema.fields() {

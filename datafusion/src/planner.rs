@@ -1,4 +1,4 @@
-//! What this crate adds to the engine's planning: its operators in place of the engine's, and where they run.
+//! The planner: this crate's operators in place of the engine's, and the workers that tasks run at.
 
 use std::sync::{
     Arc,
@@ -23,7 +23,7 @@ use url::Url;
 
 use crate::node::DrdmaSendExec;
 
-/// What a URL's fragment begins with if the rows of its stage go by the card.
+/// Prefix of a URL's fragment if the rows of its stage go by the card.
 const FRAGMENT: &str = "drdma-";
 
 /// Plans as the engine does, then puts [`DrdmaSendExec`] at the heads of stages.
@@ -32,7 +32,7 @@ struct Planner {
     engine: Option<Arc<dyn QueryPlanner + Send + Sync>>,
 }
 
-/// Makes a session that plans for the engine plan for the card.
+/// Makes a session plan for the card.
 pub(crate) fn with_planner(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let engine = builder.query_planner().take();
     builder.with_query_planner(Arc::new(Planner { engine }))
@@ -51,7 +51,7 @@ impl QueryPlanner for Planner {
     }
 }
 
-/// A shuffle or broadcast whose rows go by the card, if they can.
+/// Replaces a shuffle or broadcast of the engine by one whose rows go by the card, if that is possible.
 fn with_card(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     if !plan.is::<NetworkShuffleExec>() && !plan.is::<NetworkBroadcastExec>() {
         return Ok(Transformed::no(plan));
@@ -63,7 +63,7 @@ fn with_card(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Executi
     Ok(Transformed::yes(plan.replace_children(vec![Arc::new(head)], options)?))
 }
 
-/// Assigns tasks to workers in turns. The URLs of a stage whose rows go by the card say so.
+/// Assigns tasks to workers in turns. The URLs of a stage whose rows go by the card are marked.
 #[derive(Debug)]
 pub(crate) struct Routes {
     pub workers: Vec<Url>,
@@ -77,7 +77,7 @@ impl Routes {
 
     pub fn route(&self, event: &RouteTasksEvent<'_>) -> RouteTasksEventResponse {
         let stage = self.stages.fetch_add(1, Ordering::Relaxed);
-        // A stage of one task is not always the first worker's.
+        // A stage with one task does not always run at the first worker.
         let first = if event.task_count == 1 { stage } else { 0 };
         let is_ours = event.plan.is::<DrdmaSendExec>();
         let url = |task: usize| {

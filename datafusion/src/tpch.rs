@@ -27,7 +27,7 @@ use tpchgen_arrow::{
 
 use crate::Error;
 
-/// The tables.
+/// Names of the tables.
 pub const TABLES: [&str; 8] =
     ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"];
 
@@ -96,7 +96,7 @@ fn write_file(path: &Path, batches: Box<dyn RecordBatchReader>) -> Result<(), Er
     Ok(())
 }
 
-/// The rows of a part of a table.
+/// The rows of part `part` of `parts` of a table.
 ///
 /// # Panics
 /// If there is no such table.
@@ -114,10 +114,10 @@ pub fn batches(table: &str, scale: f64, part: i32, parts: i32) -> Box<dyn Record
     }
 }
 
-/// A result's rows as text, one a line, in an order that does not depend on how they came.
+/// A result's rows as text, one a line, sorted, so that the order in which they came has no effect.
 ///
 /// # Errors
-/// Values that have no text.
+/// A value has no text.
 pub fn rows_as_text(batches: &[RecordBatch]) -> Result<Vec<String>, ArrowError> {
     use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
     let options = FormatOptions::default().with_null("NULL");

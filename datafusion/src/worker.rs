@@ -53,18 +53,18 @@ use crate::{
     planner,
 };
 
-/// Any free port of this machine, for itself.
+/// Address of any free port of this machine.
 pub(crate) const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// How often the engine's cache of plans is used while exchanges are under way.
+/// Interval at which the engine's cache of plans is used while exchanges are under way.
 const SWEEP: Duration = Duration::from_millis(500);
 
-/// The head of a task's plan, in the configuration of its session: whoever decodes the plan fills it.
+/// The head of a task's plan, in the configuration of its session: it is filled in when the plan is decoded.
 #[derive(Debug, Default)]
 pub(crate) struct TaskHead(OnceLock<Head>);
 
 impl TaskHead {
     pub fn set(&self, head: Head) {
-        // A plan has one head; what is decoded again is the same.
+        // A plan has one head; a plan that is decoded again has the same one.
         let _ = self.0.set(head);
     }
 }
@@ -77,7 +77,7 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    /// Sockets at these addresses; a port 0 is one that is free.
+    /// Binds sockets at these addresses; for port 0, at a free port.
     pub async fn bind(engine: SocketAddr, exchange: SocketAddr) -> Result<Self, Error> {
         let bind = async |at: SocketAddr| {
             let what = || format!("a worker cannot listen at {at}");
@@ -91,7 +91,7 @@ impl Sockets {
         Self::bind(HERE, HERE).await
     }
 
-    /// Where the engine and the consumers reach the worker.
+    /// The addresses at which the engine and the consumers reach the worker.
     pub fn addresses(&self) -> Result<(SocketAddr, SocketAddr), Error> {
         let at = |socket: &TcpListener| {
             let failed = |source| Error::System { what: "a socket of a worker".into(), source };
@@ -101,7 +101,7 @@ impl Sockets {
     }
 }
 
-/// A runtime of one thread, for what must not wait for the engine.
+/// A runtime of one thread, for work that must not wait for the engine.
 ///
 /// The engine computes on the threads of its own runtime, without a pause for as long as a batch takes.
 struct Aside(Option<Runtime>);
@@ -117,7 +117,7 @@ impl Aside {
         self.0.as_ref().expect("it is there until it is dropped")
     }
 
-    /// A socket that is used here from now on.
+    /// Makes a socket one of this runtime's.
     fn adopt(&self, socket: TcpListener) -> std::io::Result<TcpListener> {
         let _here = self.runtime().enter();
         TcpListener::from_std(socket.into_std()?)
@@ -126,14 +126,14 @@ impl Aside {
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        // It is dropped by a task, which is not to wait.
+        // A task drops it, which must not block.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Serves until it is aborted.
+/// Serves plans and rows until it is aborted.
 pub(crate) async fn serve(site: Arc<Site>, sockets: Sockets) -> Result<(), Error> {
     let resolver = Resolver::new(Some(site.clone()));
     let worker = Worker::from_session_builder(move |context: WorkerQueryContext| {
@@ -178,7 +178,7 @@ async fn sweep(site: Arc<Site>, worker: Worker) {
         if site.ends() == 0 {
             continue;
         }
-        // No query has this name; asking for it uses the cache, and the answer would be long in coming.
+        // No query has this name; asking for it uses the cache. The answer would take long, and is not waited for.
         let nobody = ExecuteTaskRequest {
             task_key: TaskKey { query_id: Uuid::nil(), stage_id: 0, task_number: 0 },
             target_partition_start: 0,
@@ -189,13 +189,13 @@ async fn sweep(site: Arc<Site>, worker: Worker) {
     }
 }
 
-/// The server for rows: a connection a consumer and task. Says how the worker is, too.
+/// The server for rows: a connection for each consumer and task. Also answers health checks.
 struct Rows {
     site: Arc<Site>,
     worker: Worker,
     tasks: Mutex<HashMap<Task, UnboundedSender<Event>>>,
     consumers: AtomicU64,
-    /// Where tasks run.
+    /// Runtime that tasks run on.
     engine: Handle,
 }
 
@@ -250,7 +250,7 @@ impl Rows {
         let _ = events.send(Event::Gone { consumer });
     }
 
-    /// Where the consumers of a task send their events. The first one starts it.
+    /// The channel for events of a task's consumers. The first consumer starts the task.
     fn task(
         self: Arc<Self>,
         task: &Task,
@@ -291,7 +291,7 @@ impl Rows {
             target_partition_end: end,
             producer_head: ProducerHead::None,
         };
-        // Nothing is executed yet; what kind of head there is says how many streams it has.
+        // No plan is executed yet; the kind of the head determines the number of its streams.
         let (_, context) = self.worker.execute_task(request(0)).await?;
         let head = context.session_config().get_extension::<TaskHead>();
         let Some(head) = head.as_ref().and_then(|head| head.0.get()) else {
@@ -305,7 +305,7 @@ impl Rows {
         let at = (task.stage, task.task);
         let site = self.site.clone();
         let kind = match &head.kind {
-            // How many consumers there are is known when they ask.
+            // The number of consumers is known when they ask.
             Kind::Broadcast(_) if wanted > 0 => Kind::Broadcast(partitions / wanted),
             kind => kind.clone(),
         };
@@ -314,7 +314,7 @@ impl Rows {
     }
 }
 
-/// Tells all consumers of a task why it does not run, for as long as they come at once.
+/// Sends all consumers of a task the reason why it does not run, for as long as they come at once.
 async fn refuse_all(mut events: UnboundedReceiver<Event>, reason: &str) {
     events.close();
     while let Some(event) = events.recv().await {
@@ -328,7 +328,7 @@ async fn refuse_all(mut events: UnboundedReceiver<Event>, reason: &str) {
 #[derive(Clone)]
 pub(crate) struct Resolver {
     grpc: Arc<DefaultChannelResolver>,
-    /// The worker that asks. The coordinator, which has no card, is none.
+    /// The worker that asks. `None` for the coordinator, which has no card.
     site: Option<Arc<Site>>,
 }
 

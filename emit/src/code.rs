@@ -1,4 +1,4 @@
-//! What `#[hdl_gen]` makes of a kernel: calls of these functions, which build its code.
+//! Functions that build a kernel's code, which `#[hdl_gen]` calls.
 
 pub use rust_hdl_core::ast::{VerilogOp, VerilogOpUnary};
 
@@ -9,13 +9,13 @@ use rust_hdl_core::ast::{
 };
 use rust_hdl_core::prelude::*;
 
-/// How a kernel says which enums it names.
+/// Prefix of the comment that lists the enums of a kernel.
 const STATES: &str = "states ";
 
-/// How a kernel says which file it stands in.
+/// Prefix of the comment that names the kernel's file.
 const FILE: &str = "file ";
 
-/// How a kernel says on which line the next statement stands.
+/// Prefix of the comment with the line of the next statement.
 const LINE: &str = "line ";
 
 /// A number that Rust computes, as a value in a kernel. Integers take the width of what they meet.
@@ -170,7 +170,7 @@ pub fn at(line: u32) -> Statement {
     Statement::Comment(format!("{LINE}{line}"))
 }
 
-/// What [`file`] said.
+/// The file that [`file`] recorded.
 pub(crate) fn file_of(code: &VerilogBlock) -> Option<&str> {
     code.iter().find_map(|statement| match statement {
         Statement::Comment(text) => named_file(text),
@@ -178,12 +178,12 @@ pub(crate) fn file_of(code: &VerilogBlock) -> Option<&str> {
     })
 }
 
-/// What [`file`] says in a comment.
+/// The file that a comment of [`file`] names.
 pub(crate) fn named_file(comment: &str) -> Option<&str> {
     comment.strip_prefix(FILE)
 }
 
-/// What [`at`] says in a comment.
+/// The line that a comment of [`at`] names.
 pub(crate) fn line_of(comment: &str) -> Option<&str> {
     comment.strip_prefix(LINE)
 }

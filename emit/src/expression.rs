@@ -8,7 +8,7 @@ use rust_hdl_core::type_descriptor::{TypeField, TypeKind};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What a name stands for.
+/// A signal or constant that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signal {
     pub width: usize,
@@ -45,7 +45,7 @@ fn width_of(kind: &TypeKind) -> usize {
     }
 }
 
-/// What a kernel's text means.
+/// Signals that a kernel's text refers to.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
     /// A signal or constant.
@@ -56,7 +56,7 @@ pub(super) enum Place {
     Bundle(Vec<(String, Signal)>),
 }
 
-/// The names that a kernel can use, and what printing it brings along.
+/// The names that a kernel can use, and the side results of printing.
 #[derive(Default)]
 pub(super) struct Scope {
     pub signals: HashMap<String, Signal>,
@@ -70,7 +70,7 @@ pub(super) struct Scope {
     pub reads: RefCell<BTreeSet<String>>,
     /// Functions for slices of expressions, by name.
     pub functions: RefCell<BTreeMap<String, String>>,
-    /// Where the statement stands that is printed.
+    /// Origin of the statement that is being printed.
     pub origin: Origin,
 }
 
@@ -117,7 +117,7 @@ fn bit_length(digits: &str) -> usize {
 }
 
 impl Scope {
-    /// Notes the fields of a signal that is a record.
+    /// Records the fields of a signal that is a record.
     pub fn add_record(&mut self, name: &str, kind: &TypeKind) {
         let parts = parts_of(kind);
         if !parts.is_empty() {
@@ -248,7 +248,7 @@ impl Scope {
     /// The field `path` of the record `base`; a path's parts are joined by dots.
     fn field(&self, base: &str, path: &str) -> Result<Place> {
         if self.bundles.contains_key(base) {
-            // A field that is a record itself may follow.
+            // The field may be a record itself.
             return self.place(&format!("{base}${path}"));
         }
         let unknown = || format!("`{base}` has no field `{path}`");
@@ -268,7 +268,7 @@ impl Scope {
         Ok(Place::Slice(base.to_owned(), lo, signal))
     }
 
-    /// What an assignment goes to.
+    /// The place that an assignment writes to.
     pub fn target(&self, e: &Expression) -> Result<Place> {
         match e {
             Expression::Signal(text) => self.place(text),
@@ -579,7 +579,7 @@ impl Scope {
     }
 }
 
-/// Zero extension.
+/// Extends an expression by zeros to width `to`.
 fn extend(text: &str, from: usize, to: usize) -> String {
     if from == to { text.to_owned() } else { format!("{{{}'h0, {text}}}", to - from) }
 }

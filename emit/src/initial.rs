@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// Name of the process that sets the initial values.
 const PROCESS: &str = "initial_values";
-/// Its loop variable.
+/// Name of the process's loop variable.
 const INDEX: &str = "initial_index";
 
 /// Every module of `verilog` with initial values of 0 for its registers and memories, where the
@@ -31,7 +31,7 @@ pub fn with_initial_values(verilog: &str) -> String {
     text
 }
 
-/// What a module keeps from one cycle to the next, as far as it was read.
+/// Registers and memories of a module, as far as it was read.
 #[derive(Debug, Default)]
 struct State {
     /// Memories and their last words.
@@ -89,7 +89,7 @@ fn memory(line: &str) -> Option<(String, usize)> {
 /// The register or memory to which a line of a module assigns at the clock's edge.
 pub fn assigned(line: &str) -> Option<&str> {
     let statement = line.trim_start();
-    // Behind the label of a case.
+    // The statement may stand behind the label of a case.
     let statement = match statement.split_once(": ") {
         Some((label, rest)) if !label.contains(' ') => rest,
         _ => statement,
@@ -105,7 +105,7 @@ pub fn assigned(line: &str) -> Option<&str> {
     (!name.is_empty() && assigned).then_some(name)
 }
 
-/// What stands behind the parenthesis that closes one which is open in front of `text`.
+/// The text behind the parenthesis that closes one which is open in front of `text`.
 fn behind_parenthesis(text: &str) -> Option<&str> {
     let mut open = 1;
     let close = text.find(|c| {

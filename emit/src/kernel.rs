@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// A kernel, printed.
+/// A printed kernel, and its signals.
 #[derive(Default)]
 pub(super) struct Kernel {
     /// Continuous assignments, `always` blocks.
@@ -20,7 +20,7 @@ pub(super) struct Kernel {
     pub wires: BTreeSet<String>,
     /// Clock inputs of sub-modules and the signal that each one is.
     pub clocks: BTreeMap<String, String>,
-    /// Everything that is assigned.
+    /// Signals that the kernel assigns.
     pub writes: BTreeSet<String>,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn print(
         let _ = writeln!(kernel.text, "    {head} begin");
         for piece in group {
             match constant {
-                // Ran before anything is counted.
+                // The statement runs before counting begins.
                 true => kernel.text.push_str(&origins::without(&piece.text)),
                 false => kernel.text.push_str(&piece.text),
             }
@@ -103,13 +103,13 @@ fn read_too_early(pieces: &[Piece]) -> Option<&str> {
     None
 }
 
-/// What a register does in a cycle in which it is not assigned: it holds its value.
+/// Statements by which registers hold their values in a cycle in which they are not assigned.
 ///
 /// One that is always assigned gets the statement too, which counts as a use of all its bits for who
 /// looks for unused ones, unless the kernel begins with one, or drives the register's clock itself.
 /// One that is never assigned gets none, and is refused for it.
 fn holds(pieces: &[Piece], registers: &[&str]) -> Vec<Piece> {
-    /// How a kernel first writes a register's input.
+    /// First way in which a kernel writes a register's input.
     #[derive(PartialEq)]
     enum First {
         Hold,
@@ -223,7 +223,7 @@ fn collect(scope: &mut Scope, code: &VerilogBlock, into: &mut Vec<Piece>) -> Res
     Ok(())
 }
 
-/// Comments carry what a kernel says of itself.
+/// Handles a comment, which may name the kernel's file, enums or lines.
 fn note(scope: &mut Scope, comment: &str) {
     if let Some(file) = code::named_file(comment) {
         file.clone_into(&mut scope.origin.block);

@@ -41,7 +41,7 @@ pub use initial::{assigned, with_initial_values};
 pub struct EmitError {
     /// The block's path from the top, joined by dots.
     pub path: String,
-    /// What is wrong.
+    /// Reason why the block cannot be emitted.
     pub reason: String,
 }
 
@@ -54,8 +54,7 @@ pub struct Emitted {
     pub verilog: String,
     /// The top module's ports.
     pub ports: Vec<Port>,
-    /// Where each line of the text comes from: a kernel's statement, or a leaf's text. Coverage is told of
-    /// these.
+    /// Origin of each line of the text: a kernel's statement, or a leaf's text. Coverage is counted by these.
     pub origins: Vec<Origin>,
 }
 

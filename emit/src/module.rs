@@ -60,10 +60,10 @@ struct Printer {
     /// Module names by text.
     known: HashMap<String, String>,
     names: HashSet<String>,
-    /// Texts that black boxes and wrappers bring along.
+    /// Texts of black boxes and wrappers.
     cores: Vec<String>,
     top: bool,
-    /// The name of the top module where the one that is printed first stands inside it.
+    /// Name of the top module, if the module that is printed first stands inside of it.
     shell: Option<String>,
 }
 
@@ -100,7 +100,7 @@ fn is_register(module: &Module) -> bool {
 const CLOCKS: [&str; 2] = ["clk", "clock"];
 const RESET: &str = "rst";
 
-/// Connects what has a default, and looks for what nothing drives.
+/// Connects ports that have a default, and finds signals that nothing drives.
 fn connect(module: &Module, kernel: &mut kernel::Kernel) -> Result<()> {
     let printed = matches!(module.code, Verilog::Combinatorial(_));
     let own = |name: &str, clock: bool| {

@@ -1,4 +1,4 @@
-//! Which statement of a kernel each line of the Verilog was printed from.
+//! The origin of each line of the Verilog: the statement of a kernel that it was printed from.
 //!
 //! While a block is printed, marks stand in its text: one in front of every module, with the kernel's
 //! file, and one behind every statement, with the file and line of its own. [`split`] takes them out again.
@@ -6,15 +6,15 @@
 use drdma_verilated::Origin;
 use std::fmt::Write;
 
-/// In front of a module, on a line of its own.
+/// Mark in front of a module, on a line of its own.
 const MODULE: char = '\u{1}';
-/// Behind a statement.
+/// Mark behind a statement.
 const STATEMENT: char = '\u{2}';
 
-/// Where the text of leaves stands.
+/// Folder of the blocks whose text is written by hand.
 const LEAVES: &str = "hdl/src/primitive";
 
-/// Between the file of a statement and its line.
+/// Character between the file of a statement and its line.
 const LINE: char = ':';
 
 /// The mark of a statement of a kernel or one of its parts.
@@ -43,7 +43,7 @@ pub(super) fn without(text: &str) -> String {
     split(text).0
 }
 
-/// A text without its marks, and what they say of each line.
+/// A text without its marks, and the origin of each line.
 pub(super) fn split(text: &str) -> (String, Vec<Origin>) {
     let (mut plain, mut origins) = (String::with_capacity(text.len()), Vec::new());
     let (mut block, mut leaf) = (String::new(), None);

@@ -1,4 +1,4 @@
-//! What a block's file imports.
+//! Items that a block's file imports.
 
 pub use crate::record::{AxiStream, Channel, Directed, Flow, Record, Share, Signals, Stream};
 pub use drdma_emit_macros::{BlockDefault, Record, hdl_gen};

@@ -14,7 +14,7 @@ const MOST_BITS: usize = 4096;
 
 /// A direction that signals can have in a bundle, and that of those which go against it.
 pub trait Directed: Direction {
-    /// The other way.
+    /// The opposite direction.
     type Back: Directed;
 }
 
@@ -32,13 +32,13 @@ impl Directed for Local {
 
 /// A struct of fields; derived.
 pub trait Record: Synth {
-    /// Its fields, a signal each.
+    /// Bundle with a signal for each field of the record.
     type Signals<D: Directed>: Block + Default;
 }
 
 /// Bits that are a record of one field, `data`.
 pub struct Plain<D: Directed, T: Synth> {
-    /// The bits.
+    /// The bits of the record.
     pub data: Signal<D, T>,
 }
 
@@ -60,7 +60,7 @@ impl Record for Bit {
 ///
 /// As a whole, `self.x.val()` is the record and `self.x.next = record` writes every field.
 pub struct Signals<D: Directed, R: Record> {
-    /// What the whole record becomes, in a kernel.
+    /// Assignment to the whole record, in a kernel.
     pub next: R,
     fields: R::Signals<D>,
 }
@@ -70,53 +70,53 @@ pub struct Signals<D: Directed, R: Record> {
 /// A record passes in each cycle in which `valid` and `ready` are both set. `valid` does not wait for
 /// `ready`, and stays with the same record until it passes.
 pub struct Stream<D: Directed, R: Record> {
-    /// A record is offered.
+    /// True while a record is offered.
     pub valid: Signal<D, Bit>,
-    /// It is accepted in this cycle.
+    /// True if the record is accepted in this cycle.
     pub ready: Signal<D::Back, Bit>,
-    /// What the whole record becomes, in a kernel.
+    /// Assignment to the whole record, in a kernel.
     pub next: R,
     fields: R::Signals<D>,
 }
 
 /// A stream that is never stalled: [`Signals`] with `valid`.
 pub struct Flow<D: Directed, R: Record> {
-    /// There is a record in this cycle.
+    /// True if there is a record in this cycle.
     pub valid: Signal<D, Bit>,
-    /// What the whole record becomes, in a kernel.
+    /// Assignment to the whole record, in a kernel.
     pub next: R,
     fields: R::Signals<D>,
 }
 
 /// A [`Stream`] with the names of AXI4-Stream, for ports that others name.
 pub struct AxiStream<D: Directed, R: Record> {
-    /// A record is offered.
+    /// True while a record is offered.
     pub tvalid: Signal<D, Bit>,
-    /// It is accepted in this cycle.
+    /// True if the record is accepted in this cycle.
     pub tready: Signal<D::Back, Bit>,
-    /// What the whole record becomes, in a kernel.
+    /// Assignment to the whole record, in a kernel.
     pub next: R,
     fields: R::Signals<D>,
 }
 
-/// A stream whose record is one signal, `data`: what FIFOs and slices have, whatever the record.
+/// A stream whose record is one signal, `data`: the form of FIFOs and slices, whatever the record.
 pub struct Channel<D: Directed, T: Synth> {
-    /// A record is offered.
+    /// True while a record is offered.
     pub valid: Signal<D, Bit>,
-    /// It is accepted in this cycle.
+    /// True if the record is accepted in this cycle.
     pub ready: Signal<D::Back, Bit>,
-    /// The record.
+    /// The record that is offered.
     pub data: Signal<D, T>,
 }
 
-/// What a bundle of the record `R` with the handshake `H` can be joined to.
+/// A bundle of the record `R` with the handshake `H`, as an end of a join.
 pub trait Bundle<R, H> {}
 
-/// No handshake.
+/// The handshake of a bundle without one.
 pub struct Bare;
-/// `valid` alone.
+/// The handshake with `valid` alone.
 pub struct Unstalled;
-/// `valid` and `ready`.
+/// The handshake with `valid` and `ready`.
 pub struct Stalled;
 
 impl<D: Directed, R: Record> Bundle<R, Bare> for Signals<D, R> {}
@@ -133,7 +133,7 @@ macro_rules! whole {
                 R::default()
             }
 
-            /// In a kernel: what comes here goes on to `to`, whose `ready` drives the one here.
+            /// In a kernel: passes the records of this bundle on to `to`, whose `ready` drives the one here.
             ///
             /// Joins an own input to a sub-block's, an output of one to the input of another, and an
             /// output of one to an own one.
@@ -147,7 +147,7 @@ whole!(Stream, Stalled);
 whole!(AxiStream, Stalled);
 
 impl<D: Directed, T: Synth> Channel<D, T> {
-    /// In a kernel: as [`Stream::join`].
+    /// In a kernel: joins like [`Stream::join`].
     pub fn join<B: Bundle<T, Stalled>>(&mut self, _to: &mut B) {}
 }
 
@@ -201,7 +201,7 @@ fields_of!(Flow);
 fields_of!(Stream);
 fields_of!(AxiStream);
 
-/// The visits of a bundle; it has no logic, and is never run.
+/// Implements the visits of a bundle, which has no logic and is never run.
 macro_rules! bundle {
     ($name: ident, $bound: ident, $($field: ident),*) => {
         impl<D: Directed, R: $bound> Logic for $name<D, R> {
@@ -249,7 +249,7 @@ impl<D: Directed, T: Synth> Block for Plain<D, T> {
     }
 }
 
-/// What a derived record says of its type.
+/// Type descriptor of a derived record.
 #[doc(hidden)]
 pub fn descriptor(name: &str, fields: Vec<(String, TypeDescriptor)>) -> TypeDescriptor {
     let field = |(fieldname, kind)| Box::new(TypeField { fieldname, kind });

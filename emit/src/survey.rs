@@ -1,4 +1,4 @@
-//! What a block consists of, collected in one visit.
+//! Survey of a block: its signals, sub-modules and code, collected in one visit.
 
 use rust_hdl_core::prelude::*;
 use rust_hdl_core::type_descriptor::{TypeDescriptor, TypeKind};

@@ -1,4 +1,4 @@
-//! What tests of blocks share.
+//! Functions that tests of blocks share.
 
 use crate::emit;
 use drdma_verilated::{Library, Options};

@@ -104,7 +104,7 @@ impl<const N: usize> Logic for Idioms<N> {
         }
         self.constant.next = self.limit.val();
         self.shifted.next = (self.a.val() >> 2) | (self.b.val() << self.sel.val());
-        // A local that is read between two writes.
+        // The local is read between two writes.
         self.temporary.next = self.a.val();
         self.ordered.next = self.temporary.val();
         self.temporary.next = self.b.val();

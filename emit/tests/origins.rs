@@ -1,4 +1,4 @@
-//! Where each line of the Verilog comes from.
+//! Origins of the lines of the Verilog.
 
 use drdma_emit::emit;
 use drdma_emit::prelude::*;
@@ -67,7 +67,7 @@ fn every_line_of_a_process_tells_the_statement_that_it_was_printed_from() {
     assert_eq!(told("held$0$d = x;"), kernel(FIRST));
     assert_eq!(told("held$1$d = x;"), kernel(FIRST));
     assert_eq!(told("held$0$d = held$1$q;"), kernel(FIRST + 3));
-    // What always runs, and what holds a register, is no statement.
+    // A statement that always runs, or holds a register, has no origin.
     let none = ("emit/tests/origins.rs".to_owned(), String::new());
     assert_eq!(told("assign y = leaf$q;"), none);
     assert_eq!(told("held$1$d = held$1$q;"), none);

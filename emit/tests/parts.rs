@@ -40,7 +40,7 @@ impl Logic for Whole {
     }
 }
 
-/// The same in parts: one among the kernel's statements, two in arms, of which one has a number and one another part.
+/// The same kernel in parts: one among the kernel's statements, two in arms; one has a number, one another part.
 #[derive(LogicBlock, Default)]
 struct Parts {
     clk: Signal<In, Clock>,

@@ -1,4 +1,4 @@
-//! What the printer refuses.
+//! Blocks that the printer refuses.
 
 use drdma_emit::prelude::*;
 use drdma_emit::{emit, testing};
@@ -95,7 +95,7 @@ struct RefusalPair {
     high: Bits<4>,
 }
 
-/// Only constants.
+/// A block that only has constants.
 #[derive(LogicBlock, Default)]
 struct Constants {
     pair: Signal<Out, RefusalPair>,

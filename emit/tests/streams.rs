@@ -20,7 +20,7 @@ struct Place {
     bank: Bits<3>,
 }
 
-/// A record with all that one can have in it.
+/// A record with fields of all kinds.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Piece<const N: usize> {
     kind: Kind,
@@ -29,7 +29,7 @@ struct Piece<const N: usize> {
     last: Bit,
 }
 
-/// Fields that a piece has too.
+/// A record with some of the fields of a piece.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Tag {
     last: Bit,
@@ -77,7 +77,7 @@ struct Lanes<const N: usize> {
     kinds: [Signal<Out, Bits<2>>; N],
     tag: [Signal<Local, Tag>; N],
     changed: [Signals<Local, Piece<3>>; N],
-    /// Pieces that were short or long, for ever.
+    /// Number of pieces that were short or long.
     some: DFF<Bits<16>>,
     some_now: Signal<Out, Bits<16>>,
     #[init(Constant::new(5.into()))]
@@ -125,7 +125,7 @@ impl<const N: usize> Logic for Lanes<N> {
     }
 }
 
-/// What `Lanes` does to a piece.
+/// The change that `Lanes` makes to a piece.
 fn changed(beat: &Beat) -> Beat {
     let place = beat.u64("place");
     let place = if place >> 6 == 7 { (place & !63) | 5 } else { place };

@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     slow(&shares)
 }
 
-/// How many buffers a peer needs for a full link.
+/// Prints the throughput by buffers a peer: how many are needed for a full link.
 fn buffers(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
     let design = Design { multiple_endpoints: false, primitive: Primitive::SendReceive };
     for (receive_buffers, credit_every) in [(1, 1), (2, 1), (4, 2), (8, 2), (16, 2), (16, 16)] {
@@ -103,7 +103,7 @@ fn pools(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What one slow receiver of a broadcast does to the others.
+/// Prints how one slow receiver of a broadcast slows the others.
 fn slow(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
     for primitive in [Primitive::SendReceive, Primitive::Read] {
         let design = Design { multiple_endpoints: false, primitive };

@@ -34,7 +34,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Repartitions `rows` rows of each node: how many each has afterwards.
+/// Repartitions `rows` rows of each node, and returns the number of rows that each has afterwards.
 pub fn run(nodes: usize, rows: u64) -> Result<Vec<u64>> {
     let meeting = Meeting::new(nodes);
     thread::scope(|scope| {
@@ -49,7 +49,7 @@ pub fn run(nodes: usize, rows: u64) -> Result<Vec<u64>> {
     })
 }
 
-/// What a node does.
+/// Work of one node: opens its card and endpoint, and repartitions its rows.
 fn node(number: usize, rows: u64, meeting: &Meeting) -> Result<u64> {
     // A card, and the network that it is plugged into.
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -97,12 +97,12 @@ fn node(number: usize, rows: u64, meeting: &Meeting) -> Result<u64> {
         }
     }
 
-    // What came is this node's.
+    // The rows that were received have keys of this node.
     for row in batch.chunks_exact(ROW) {
         let key = u64::from_le_bytes(row[..8].try_into()?);
         assert_eq!(node_of(key, nodes), number, "key {key} at node {number}");
     }
-    // 6.: nobody closes before all are done.
+    // 6.: no node closes its endpoint before all are done.
     meeting.wait();
     Ok((batch.len() / ROW) as u64)
 }
@@ -136,7 +136,7 @@ impl Card {
         Self { node, wake, stop, thread: Some(thread) }
     }
 
-    /// Something may have been posted.
+    /// Wakes the card's thread: something may have been posted.
     fn kick(&self) {
         self.wake.kick();
     }
@@ -152,7 +152,7 @@ impl Drop for Card {
     }
 }
 
-/// Where nodes tell each other something.
+/// A meeting point, at which nodes exchange bytes.
 struct Meeting {
     told: Mutex<Vec<Vec<u8>>>,
     barrier: Barrier,
@@ -163,7 +163,7 @@ impl Meeting {
         Self { told: Mutex::new(vec![Vec::new(); nodes]), barrier: Barrier::new(nodes) }
     }
 
-    /// Tells all nodes these bytes, and hears theirs.
+    /// Gives all nodes these bytes, and returns the bytes of each.
     fn tell(&self, number: usize, bytes: Vec<u8>) -> Vec<Vec<u8>> {
         self.told.lock().expect("no node panics")[number] = bytes;
         self.wait();

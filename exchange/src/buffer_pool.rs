@@ -1,4 +1,4 @@
-//! Buffers that the endpoints of a node share, lent where they are short.
+//! A pool: buffers that the endpoints of a node share, lent to those that are short of them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -41,15 +41,16 @@ struct State {
     free: Vec<u32>,
     /// Buffers that no endpoint has reserved.
     lendable: u32,
-    /// Who may borrow: two an endpoint, to send and to receive.
+    /// Number of borrowers: two an endpoint, to send and to receive.
     borrowers: u32,
-    /// Requests of borrowers with less than their share that found nothing, and have not been made good yet.
+    /// Requests that found no buffer, of borrowers with less than their share, and that have not been made good yet.
     missed: u32,
     most_used: u32,
 }
 
 impl BufferPool {
-    /// A pool for messages of so many bytes, of as many buffers as fit into `bytes`: a buffer takes 40 B beside its message.
+    /// Makes a pool for messages of `message` bytes, of as many buffers as fit into `bytes`. A buffer takes 40 B beside
+    /// its message.
     ///
     /// # Errors
     /// A message or a number of buffers outside its limits, or the memory was not registered.
@@ -86,27 +87,27 @@ impl BufferPool {
         self.shared.message
     }
 
-    /// Buffers that it has.
+    /// Number of buffers of the pool.
     pub fn buffers(&self) -> u32 {
         self.shared.buffers
     }
 
-    /// Buffers that no endpoint has now.
+    /// Buffers that no endpoint has at present.
     pub fn free(&self) -> u32 {
         self.state().free.len() as u32
     }
 
-    /// Buffers that endpoints had at a time, at most.
+    /// The largest number of buffers that endpoints have had at a time.
     pub fn most_used(&self) -> u32 {
         self.state().most_used
     }
 
-    /// Bytes of memory that it has pinned.
+    /// Bytes of memory that the pool has pinned.
     pub fn pinned_bytes(&self) -> u64 {
         self.shared.memory.len() as u64
     }
 
-    /// The domain that its endpoints belong to.
+    /// The protection domain of the pool's memory, and so of its endpoints.
     pub(crate) fn protection_domain(&self) -> &ProtectionDomain {
         &self.shared.pd
     }
@@ -124,7 +125,7 @@ impl BufferPool {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes buffers for good, for somebody who may borrow more.
+    /// Reserves buffers for an endpoint's life, as one who may borrow more.
     pub(crate) fn reserve(&self, needed: u32) -> Result<Vec<u32>, Error> {
         let mut state = self.state();
         let free = state.free.len();
@@ -155,20 +156,20 @@ impl BufferPool {
         buffer
     }
 
-    /// True if a borrower has more than its share while another one found nothing.
+    /// True if a borrower with `borrowed` buffers has more than its share while another one found none.
     pub(crate) fn wants_back(&self, borrowed: u32) -> bool {
         let state = self.state();
         state.missed > 0 && borrowed > state.share()
     }
 
-    /// A buffer that was lent comes back.
+    /// Takes back a buffer that was lent.
     pub(crate) fn give_back(&self, buffer: u32) {
         let mut state = self.state();
         state.free.push(buffer);
         state.missed = state.missed.saturating_sub(1);
     }
 
-    /// A borrower goes: what it had reserved, and these buffers of its.
+    /// Removes a borrower: takes back the buffers that it had reserved and borrowed.
     pub(crate) fn leave(&self, reserved: u32, buffers: impl IntoIterator<Item = u32>) {
         let mut state = self.state();
         state.borrowers -= 1;
@@ -178,7 +179,7 @@ impl BufferPool {
 }
 
 impl State {
-    /// What each borrower gets of what is lent, if all want it.
+    /// Buffers that each borrower gets of the lent ones, if all want some.
     fn share(&self) -> u32 {
         self.lendable / self.borrowers.max(1)
     }

@@ -1,4 +1,4 @@
-//! What all primitives have in common: memory, counts, and what has arrived.
+//! Common part of all primitives: memory, counts, and rows that have arrived.
 
 use std::{collections::VecDeque, net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use libdrdma::{
 
 use crate::{BufferPool, Config, Error, lender::Demand, pool::Pool};
 
-/// Who an endpoint belongs to.
+/// The node that an endpoint belongs to, and its card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     /// The number of its node.
@@ -25,9 +25,9 @@ pub struct Member {
 /// Memory of an endpoint, as its peers name it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteMemory {
-    /// Its first byte.
+    /// Address of the first byte.
     pub addr: u64,
-    /// Its key.
+    /// Remote key of the memory.
     pub rkey: u32,
 }
 
@@ -47,7 +47,7 @@ pub struct EndpointAddress {
     /// Numbers of queue pairs: one a node, that of its own being 0; on UD only one, and one more a node if it sends
     /// regions.
     pub qpns: Vec<u32>,
-    /// What peers WRITE to and READ, as the primitive has it.
+    /// Memory that peers WRITE to and READ; which memories these are depends on the primitive.
     pub memory: [RemoteMemory; 3],
 }
 
@@ -68,7 +68,7 @@ impl EndpointAddress {
         bytes
     }
 
-    /// The address that [`to_bytes`](Self::to_bytes) made these of.
+    /// The address that [`to_bytes`](Self::to_bytes) made these bytes of.
     ///
     /// # Errors
     /// Another number of bytes than an address has.
@@ -96,15 +96,15 @@ impl EndpointAddress {
     }
 }
 
-/// Bytes that are no address.
+/// Error of bytes that are no endpoint's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{bytes} B are no endpoint's address, which has {ADDRESS} and 4 for each queue pair")]
 pub struct AddressError {
-    /// How many there are.
+    /// Number of bytes that were given.
     pub bytes: usize,
 }
 
-/// What an endpoint did so far.
+/// Counts of an endpoint since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -118,7 +118,7 @@ pub struct Statistics {
     pub bytes: u64,
     /// Bytes of rows that stayed at their node.
     pub local_bytes: u64,
-    /// Bytes of rows that came, from other nodes and this one.
+    /// Bytes of rows that were received, from other nodes and this one.
     pub received_bytes: u64,
 }
 
@@ -131,16 +131,16 @@ pub(crate) enum Message {
     End { count: u64 },
 }
 
-/// What became of it.
+/// Result of sending a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// It is under way.
+    /// The message is under way.
     Yes,
-    /// There is no credit, or no room in a queue.
+    /// The message was not sent: there is no credit, or no room in a queue.
     NotNow,
 }
 
-/// Rows that came, in memory of this endpoint.
+/// Rows that were received, in memory of this endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrived {
     pub source: usize,
@@ -150,21 +150,21 @@ pub(crate) struct Arrived {
     pub place: Place,
 }
 
-/// Where they lie.
+/// Buffer that rows lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In a buffer of this endpoint's pool: they are its own.
+    /// A buffer of this endpoint's pool: the rows are for its own node.
     Local(u32),
-    /// In that receive buffer. What the primitive has to know of it besides.
+    /// A receive buffer, and the primitive's number of it at the peer, if it needs one.
     Slot { slot: u32, remote: u32 },
 }
 
-/// What a stream from a source has come to.
+/// Progress of the stream from a source.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stream {
-    /// Messages that came.
+    /// Messages that were received.
     pub received: u64,
-    /// Messages that it has, when that is known.
+    /// Messages of the whole stream, once the end of the stream was received.
     pub sent: Option<u64>,
 }
 
@@ -174,15 +174,15 @@ impl Stream {
     }
 }
 
-/// Credits to a peer that it is not known to have got, at most, where they take receives.
+/// Most credits to a peer that may be unconfirmed at a time, where credits take receives.
 pub(crate) const MOST_CREDITS: u32 = 2;
 
-/// What the name of a completed request says.
+/// Kind of a completed request, as its `wr_id` encodes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// A message of the pool's buffer.
+    /// A message in a buffer of the pool.
     Data,
-    /// Something else that a peer gets.
+    /// Another message to a peer: a credit, an entry of a queue, or the end of a stream.
     Control,
     /// A receive, by its slot.
     Receive,
@@ -195,7 +195,7 @@ pub(crate) enum Work {
 impl Work {
     const ALL: [Self; 5] = [Self::Data, Self::Control, Self::Receive, Self::Read, Self::Regions];
 
-    /// A name for it: of a peer, and what else there is.
+    /// The `wr_id` of such a request to a peer, with the index of a buffer, slot or request.
     pub fn name(self, peer: usize, index: u32) -> u64 {
         (self as u64) << 56 | (peer as u64) << 32 | u64::from(index)
     }
@@ -212,16 +212,16 @@ pub(crate) struct Core {
     pub pd: ProtectionDomain,
     pub cq: CompletionQueue,
     pub pool: Pool,
-    /// Where buffers are borrowed.
+    /// Pool that buffers are borrowed from.
     pub shared: Option<BufferPool>,
     pub demand: Demand,
-    /// The time that `progress` was told last.
+    /// Time of the last call of `progress`.
     pub now: Duration,
     pub arrived: VecDeque<Arrived>,
     pub streams: Vec<Stream>,
-    /// Messages with rows that each node has not taken yet.
+    /// For each node: messages with rows that it has not taken yet.
     pub owed: Vec<u64>,
-    /// How often something came from a peer: a message, a credit, an acknowledgement.
+    /// For each node: how often something was received from it: a message, a credit, an acknowledgement.
     pub signs: Vec<u64>,
     pub statistics: Statistics,
 }
@@ -231,18 +231,18 @@ impl Core {
         self.pd.context()
     }
 
-    /// The other nodes.
+    /// Numbers of the other nodes.
     pub fn peers(&self) -> impl Iterator<Item = usize> + use<> {
         let Member { node, nodes, .. } = self.member;
         (0..nodes).filter(move |peer| *peer != node)
     }
 
-    /// The place of a peer in what only peers have.
+    /// Index of a peer in lists that leave out this node.
     pub fn rank(&self, peer: usize) -> usize {
         peer - usize::from(peer > self.member.node)
     }
 
-    /// Rows came.
+    /// Records rows that were received.
     pub fn arrived(&mut self, arrived: Arrived) -> Result<(), Error> {
         let source = arrived.source;
         self.signs[source] += 1;
@@ -252,7 +252,7 @@ impl Core {
         self.check(source)
     }
 
-    /// The end of a stream was told.
+    /// Records the end of a stream, which has `count` messages.
     pub fn ended(&mut self, source: usize, count: u64) -> Result<(), Error> {
         self.signs[source] += 1;
         self.streams[source].sent = Some(count);
@@ -267,7 +267,7 @@ impl Core {
         }
     }
 
-    /// A buffer of the pool went to one destination.
+    /// Records that a buffer of the pool was sent to one of its destinations.
     pub fn sent(&mut self, node: usize, buffer: u32) -> Result<(), Error> {
         self.signs[node] += 1;
         match self.owed[node].checked_sub(1).filter(|_| self.pool.done(buffer)) {
@@ -292,7 +292,7 @@ impl Core {
         Ok(sent)
     }
 
-    /// Receive buffers that a peer has, at most.
+    /// Receive buffers that a peer can have, at most.
     pub fn most_receives(&self) -> u32 {
         let own = self.config.receive_buffers;
         self.shared.as_ref().map_or(own, |_| own.max(self.config.most_buffers))
@@ -327,12 +327,12 @@ impl Core {
     }
 }
 
-/// Bytes that the rings of a queue take, of so many blocks of 64 B.
+/// Bytes of the rings of a queue with `blocks` blocks of 64 B.
 pub(crate) fn ring_bytes(blocks: u32) -> u64 {
     u64::from(blocks.next_power_of_two()) * 64
 }
 
-/// That a queue is full is no error.
+/// Returns [`Sent::NotNow`] instead of an error if the queue is full.
 pub(crate) fn or_later(posted: Result<(), PostError>) -> Result<Sent, Error> {
     match posted {
         Ok(()) => Ok(Sent::Yes),
@@ -343,7 +343,7 @@ pub(crate) fn or_later(posted: Result<(), PostError>) -> Result<Sent, Error> {
     }
 }
 
-/// How data get from an endpoint to another.
+/// A primitive: how data get from an endpoint to another.
 pub(crate) trait Protocol: Send {
     /// Messages of a request of regions that a peer can take now.
     fn room(&self, core: &Core, to: usize) -> u64;
@@ -351,34 +351,34 @@ pub(crate) trait Protocol: Send {
     /// Messages that a peer gets by one request of regions, at most.
     fn most(&self, core: &Core) -> u64;
 
-    /// What a request of regions does, behind which more rows wait or none.
+    /// Operation of a request of regions; `more` says whether more rows wait behind it.
     fn region_operation(&self, more: bool) -> SharedOperation;
 
-    /// The queue pair that regions go to a peer by.
+    /// The queue pair that sends regions to a peer.
     fn sender(&self, to: usize) -> &QueuePair<'static>;
 
-    /// Where a WRITE of regions goes.
+    /// Remote address and key that a WRITE of regions to a peer goes to.
     fn remote(&self, core: &Core, to: usize) -> (u64, u32);
 
-    /// A request of regions brings so many messages to a peer.
+    /// Records that a request of regions sends `messages` messages to a peer.
     fn used(&mut self, core: &Core, to: usize, messages: u64);
 
-    /// What of its own address the primitive knows.
+    /// Fills in what the primitive contributes to the endpoint's address: queue pairs and memory.
     fn describe(&self, address: &mut EndpointAddress);
 
-    /// The peers are these, by their numbers.
+    /// Connects to the peers, whose addresses are in the order of their numbers.
     fn connect(&mut self, core: &mut Core, peers: &[EndpointAddress]) -> Result<(), Error>;
 
-    /// Sends a message if that is possible now.
+    /// Sends a message, or returns [`Sent::NotNow`].
     fn send(&mut self, core: &mut Core, to: usize, message: Message) -> Result<Sent, Error>;
 
-    /// Something completed with success.
+    /// Handles a completion with success.
     fn completed(&mut self, core: &mut Core, completion: &WorkCompletion) -> Result<(), Error>;
 
-    /// Looks at what peers wrote, and sends what is still to be told to them.
+    /// Looks at what peers wrote, and sends credits and entries that are due.
     fn look(&mut self, core: &mut Core) -> Result<(), Error>;
 
-    /// The rows in a receive buffer are not needed any longer.
+    /// Frees a receive buffer, whose rows are not needed any longer.
     fn release(
         &mut self,
         core: &mut Core,
@@ -387,21 +387,21 @@ pub(crate) trait Protocol: Send {
         remote: u32,
     ) -> Result<(), Error>;
 
-    /// The engine reads the rows in a receive buffer.
+    /// Records that the engine reads the rows in a receive buffer.
     fn is_read(&mut self, _slot: u32) {}
 
-    /// Receive buffers that peers have now.
+    /// Receive buffers that peers have at present.
     fn receive_buffers(&self, core: &Core) -> u32 {
         core.config.receive_buffers * (core.member.nodes as u32 - 1)
     }
 
-    /// True if nothing is still to be told to a peer.
+    /// True if no credit, entry or end of a stream waits to be sent.
     fn is_idle(&self) -> bool;
 
-    /// Queue pairs that it has.
+    /// Number of the primitive's queue pairs.
     fn queue_pairs(&self) -> usize;
 
-    /// Bytes of memory that are pinned for it, the pool and the completion queue excepted.
+    /// Bytes of memory that are pinned for the primitive, the pool and the completion queue excepted.
     fn pinned(&self) -> u64;
 }
 

@@ -1,4 +1,4 @@
-//! Which design an exchange has, and how large it is.
+//! Configuration: the design of an exchange, and its sizes.
 
 use std::{fmt, time::Duration};
 
@@ -46,7 +46,7 @@ impl Primitive {
         Self::Write(Notice::PollCompletion),
     ];
 
-    /// Its name in the paper.
+    /// The primitive's name in the paper.
     pub fn name(self) -> &'static str {
         match self {
             Self::SendReceive => "MQ/SR",
@@ -70,7 +70,7 @@ impl fmt::Display for Primitive {
 pub struct Design {
     /// ME: an endpoint a thread. Otherwise SE: one endpoint a node.
     pub multiple_endpoints: bool,
-    /// How data get from one to another.
+    /// How data get from an endpoint to another.
     pub primitive: Primitive,
 }
 
@@ -93,7 +93,7 @@ impl Design {
         ]
     };
 
-    /// Endpoints of a node with so many threads.
+    /// Number of endpoints of a node with `threads` threads.
     pub fn endpoints(self, threads: usize) -> usize {
         if self.multiple_endpoints { threads } else { 1 }
     }
@@ -109,7 +109,7 @@ impl fmt::Display for Design {
 /// How an endpoint is made. All endpoints of an exchange have the same configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// How data get from one to another.
+    /// How data get from an endpoint to another.
     pub primitive: Primitive,
     /// Bytes of a message, which is a buffer: 16 to [`MAX_MESSAGE`]; on [`Primitive::Datagram`] at most `mtu`.
     pub message: u32,
@@ -125,16 +125,16 @@ pub struct Config {
     pub most_buffers: u32,
     /// It sends rows from where they lie ([`Endpoint::put_rows`](crate::Endpoint::put_rows)) as well.
     pub regions: bool,
-    /// After so many receives a receiver informs its sender: 1 to `receive_buffers`, with `regions` about half of that. With
+    /// Receives after which a receiver informs its sender: 1 to `receive_buffers`, with `regions` about half. With
     /// a pool, and on [`Primitive::Datagram`], of half of the receives that the sender has, if those are more.
     pub credit_every: u32,
     /// Payload bytes of a packet: 256, 512, 1024, 2048 or 4096.
     pub mtu: u32,
-    /// How long a peer may do nothing that it owes this endpoint. `None`: for ever.
+    /// How long a peer may fail to do what it owes this endpoint. `None`: for ever.
     pub patience: Option<Duration>,
     /// On RC, packets are sent again after 4.096 us * 2^timeout without an acknowledgement, if the card does that: 1 to 31.
     pub timeout: u8,
-    /// How often, 0 to 7; then the peer is lost.
+    /// How often packets are sent again, 0 to 7; then the peer is lost.
     pub retries: u8,
 }
 
@@ -159,7 +159,7 @@ impl Config {
         }
     }
 
-    /// Refuses what cannot be.
+    /// Checks that every value is within its limits.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let within = |what, value: u32, least: u32, most: u32| match (least..=most).contains(&value)
         {
@@ -186,12 +186,12 @@ impl Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is {value}: it must be {least} to {most}")]
 pub struct ConfigError {
-    /// Which.
+    /// Name of the value.
     pub what: &'static str,
-    /// What it is.
+    /// The value.
     pub value: u32,
-    /// The least that it can be.
+    /// The least value that is possible.
     pub least: u32,
-    /// The most that it can be.
+    /// The greatest value that is possible.
     pub most: u32,
 }

@@ -7,7 +7,7 @@ use crate::{
     common::{Core, EndpointAddress, Sent, ring_bytes},
 };
 
-/// Waits of 10 us, for ever, where a receive is missing: what a peer that was connected earlier has sent.
+/// RNR timer: waits of 10 us where a receive is missing. A peer that was connected earlier may have sent already.
 const MIN_RNR_TIMER: u8 = 1;
 const FOR_EVER: u8 = 7;
 /// READs that a peer may have under way.
@@ -22,7 +22,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Queue pairs that let peers do this, each with room for so many receives.
+    /// Makes queue pairs that give peers these rights, each with room for `receives` receives.
     pub fn new(core: &Core, access: Access, receives: u32) -> Result<Self, Error> {
         let blocks = core.send_blocks();
         let mut qps: Vec<_> = (0..core.member.nodes).map(|_| None).collect();
@@ -85,7 +85,7 @@ impl Connections {
         self.qps[peer].as_mut().expect("a peer")
     }
 
-    /// The same, to name it in a request of regions.
+    /// Like [`qp`](Self::qp), but shared: to name the queue pair in a request of regions.
     pub fn sender(&self, peer: usize) -> &QueuePair<'static> {
         self.qps[peer].as_ref().expect("a peer")
     }

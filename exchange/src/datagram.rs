@@ -37,11 +37,11 @@ const NUMBER: u32 = WANTS - 1;
 /// Datagrams of a sender that came before an earlier one, at most: it is lost then.
 const MOST_AHEAD: usize = 1024;
 
-/// What is known of a peer.
+/// State of the stream to and from a peer.
 #[derive(Clone, Debug, Default)]
 struct Peer {
     address: Option<AddressHandle>,
-    /// Messages that were sent to it, those that were numbered, and how many it has told that it takes.
+    /// Messages that were sent to it, how many of them were numbered, and how many its credits allow in all.
     sent: u64,
     numbered: u64,
     credit: u64,
@@ -51,9 +51,9 @@ struct Peer {
     posted: u64,
     told: u64,
     taken: u64,
-    /// For each credit that it is not known to have got, what it was told before.
+    /// For each credit that the peer has not confirmed: the number of receives that it was told of before.
     unconfirmed: VecDeque<u64>,
-    /// All of its numbers below this one came, and these above it.
+    /// All of the peer's messages with numbers below this one were received, and these above it.
     next: u64,
     ahead: HashSet<u64>,
 }
@@ -65,13 +65,13 @@ pub(crate) struct Datagram {
     senders: Vec<Option<QueuePair<'static>>>,
     lender: Lender,
     peers: Vec<Peer>,
-    /// Peers by the IPv4 address and the number of a queue pair.
+    /// Peers by the IPv4 address and queue pair number of a datagram's sender.
     sources: HashMap<(u32, u32), usize>,
     pinned: u64,
 }
 
 impl Datagram {
-    /// Receives that are there for credits of a peer.
+    /// Receives for credits of a peer.
     fn credit_receives(core: &Core) -> u32 {
         let credits = core.most_receives().div_ceil(core.config.credit_every) + 1;
         credits.min(MOST_CREDITS)
@@ -135,12 +135,12 @@ impl Datagram {
         core.post(&mut self.qp, &request.to(&address).operation(Operation::SendImm(imm)))
     }
 
-    /// Tells peers of receives, if there are enough new ones.
+    /// Sends credits to peers that have enough new receives.
     fn tell(&mut self, core: &mut Core) -> Result<(), Error> {
         for peer in core.peers() {
             let Peer { posted, told, taken, unconfirmed, .. } = &mut self.peers[peer];
             let (posted, told) = (*posted, *told);
-            // Only who has got a credit goes beyond the one before it.
+            // A peer that takes more than an earlier credit allowed has got the one after it.
             while unconfirmed.front().is_some_and(|before| *taken > *before) {
                 unconfirmed.pop_front();
             }
@@ -160,7 +160,7 @@ impl Datagram {
         Ok(())
     }
 
-    /// Who sent the datagram in a slot.
+    /// The node that sent the datagram in a slot; `None` if it is unknown.
     fn source(&self, slot: u32, completion: &WorkCompletion) -> Option<usize> {
         let mut ip = [0; 4];
         let slots = self.lender.slots();
@@ -168,10 +168,10 @@ impl Datagram {
         self.sources.get(&(u32::from_be_bytes(ip), completion.source_qp?)).copied()
     }
 
-    /// True if that datagram did not come before.
+    /// True if the datagram was not received before.
     fn is_new(&mut self, core: &Core, node: usize, number: u32) -> Result<bool, Error> {
         let peer = &mut self.peers[node];
-        // The number that is nearest to the next one.
+        // The full number is the one that is nearest to the next one that is expected.
         let distance = number.wrapping_sub(peer.next as u32) & NUMBER;
         if distance > NUMBER / 2 {
             return Ok(false);
@@ -242,11 +242,11 @@ impl Protocol for Datagram {
             }
             let of = &mut self.peers[node];
             of.address = Some(AddressHandle::new(peer.mac, peer.ip, qpn, QKEY));
-            // Both ends know of these.
+            // Both ends know of the first receives, without a credit.
             let first = u64::from(core.config.receive_buffers);
             (of.credit, of.posted, of.told) = (first, first, first);
         }
-        // It has itself as its peer; every request names another.
+        // The queue pair is connected to itself; every request names its destination.
         let own = &peers[core.member.node];
         self.qp.connect(&core.attributes(own).dest_qpn(own.qpns[0]).qkey(QKEY))?;
         while let Some(slot) = self.lender.next_first() {
@@ -289,7 +289,7 @@ impl Protocol for Datagram {
         }
         let (source, imm) = (self.source(slot, completion), completion.imm);
         let bytes = (completion.bytes as usize).saturating_sub(ROUTE);
-        // What is of nobody that this endpoint knows is dropped.
+        // Datagrams of unknown senders are dropped.
         let (Some(node), Some(imm)) = (source, imm) else { return self.post(slot) };
         let (kind, number) = (imm >> 30, imm & NUMBER);
         if kind == CREDIT {

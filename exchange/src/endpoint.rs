@@ -51,8 +51,8 @@ impl Opening {
         Self::open(&context.protection_domain(), member, config, None)
     }
 
-    /// The same with buffers of a pool: its own, and more that it borrows while it needs them. Only where messages are
-    /// SENDs ([`Primitive::SendReceive`] and [`Primitive::Datagram`]).
+    /// Like [`new`](Self::new), but with buffers of a pool: its own, and more that it borrows while it needs them. Only
+    /// where messages are SENDs ([`Primitive::SendReceive`] and [`Primitive::Datagram`]).
     ///
     /// # Errors
     /// Those of [`new`](Self::new), another primitive, messages of another length than the pool's, or the pool has too few
@@ -127,7 +127,7 @@ impl Opening {
         Ok(Self { core, protocol })
     }
 
-    /// What its peers must know of it.
+    /// What peers must know of this endpoint.
     pub fn address(&self) -> EndpointAddress {
         let Member { mac, ip, .. } = self.core.member;
         let pool = RemoteMemory::of(self.core.pool.memory());
@@ -137,7 +137,7 @@ impl Opening {
         address
     }
 
-    /// The endpoint, whose peers have these addresses: one a node, its own included, in the order of the nodes.
+    /// Connects the endpoint. The addresses are one a node, its own included, in the order of the nodes.
     ///
     /// # Errors
     /// Too few or too many addresses, those of another design, or the card failed.
@@ -167,7 +167,7 @@ impl Opening {
     }
 }
 
-/// Since when a peer has done nothing.
+/// Time since which a peer has done nothing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wait {
     signs: u64,
@@ -182,12 +182,12 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// The node that they came from.
+    /// The node that the rows came from.
     pub fn source(&self) -> usize {
         self.arrived.source
     }
 
-    /// Bytes, at least 1.
+    /// Bytes of the rows, at least 1.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.arrived.len
@@ -196,7 +196,7 @@ impl Delivery {
     /// Copies bytes out, from `offset` on.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer bytes behind `offset`.
     pub fn read_at(&self, offset: usize, bytes: &mut [u8]) {
         let Arrived { len, .. } = self.arrived;
         let fits = offset.checked_add(bytes.len()).is_some_and(|end| end <= len);
@@ -204,7 +204,7 @@ impl Delivery {
         self.arrived.memory.read_at(self.arrived.offset + offset, bytes);
     }
 
-    /// Appends all of it.
+    /// Appends all of the rows' bytes.
     pub fn append_to(&self, batch: &mut Vec<u8>) {
         let first = batch.len();
         batch.resize(first + self.len(), 0);
@@ -220,15 +220,15 @@ impl Delivery {
 pub struct Endpoint {
     // Dropped first: their queues use the core's buffers.
     protocol: Box<dyn Protocol>,
-    /// There if it sends regions.
+    /// Sender of regions, if the endpoint sends any.
     sender: Option<Sender>,
     core: Core,
-    /// What waits for each node.
+    /// Messages to each node that wait to be sent.
     to_send: Vec<VecDeque<Message>>,
-    /// Messages of the stream to each node.
+    /// Number of messages of the stream to each node.
     counts: Vec<u64>,
     finished: bool,
-    /// Deliveries that were got and not released.
+    /// Number of deliveries that were got and not released.
     unreleased: usize,
     waits: Vec<Wait>,
     failed: Option<String>,
@@ -241,27 +241,27 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// The number of its node.
+    /// The number of the endpoint's node.
     pub fn node(&self) -> usize {
         self.core.member.node
     }
 
-    /// Nodes of the exchange.
+    /// Number of nodes of the exchange.
     pub fn nodes(&self) -> usize {
         self.core.member.nodes
     }
 
-    /// How it was made.
+    /// The configuration that the endpoint was made with.
     pub fn config(&self) -> &Config {
         &self.core.config
     }
 
-    /// The domain that rows must be registered in which are put from where they lie.
+    /// The domain in which rows must be registered to be put from where they lie.
     pub fn protection_domain(&self) -> &ProtectionDomain {
         &self.core.pd
     }
 
-    /// What it did so far.
+    /// What the endpoint has done so far, in numbers.
     pub fn statistics(&self) -> Statistics {
         self.core.statistics
     }
@@ -274,17 +274,17 @@ impl Endpoint {
         sender + self.protocol.pinned() + self.core.pool.pinned() + completions
     }
 
-    /// Queue pairs that it has.
+    /// Number of the endpoint's queue pairs.
     pub fn queue_pairs(&self) -> usize {
         self.protocol.queue_pairs()
     }
 
-    /// Buffers that it has to send from now, those that it borrowed included.
+    /// Buffers that the endpoint has at present to send from, borrowed ones included.
     pub fn send_buffers(&self) -> u32 {
         self.core.pool.held()
     }
 
-    /// Buffers that its peers have now to send to it, all together, those that it borrowed for them included.
+    /// Buffers that all peers together have at present to send to this endpoint, borrowed ones included.
     pub fn receive_buffers(&self) -> u32 {
         self.protocol.receive_buffers(&self.core)
     }

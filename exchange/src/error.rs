@@ -1,4 +1,4 @@
-//! Why an exchange does not go on.
+//! Errors of endpoints and buffer pools.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ pub enum Error {
     /// A value outside its limits.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A node that there is not.
+    /// A node's number is not below the number of nodes, or there are too many nodes.
     #[error("node {node}: there are {nodes} nodes, and {limit} are possible")]
     Node {
-        /// The node.
+        /// Number of the node.
         node: usize,
         /// Nodes of the exchange.
         nodes: usize,
-        /// Nodes that one can have.
+        /// Nodes that an exchange can have.
         limit: usize,
     },
-    /// A node twice among the destinations of one buffer.
+    /// A node is named twice among the destinations of one buffer.
     #[error("node {node} is named twice as a destination")]
     NodeTwice {
         /// The node.
@@ -33,22 +33,22 @@ pub enum Error {
     /// Addresses of fewer or more nodes than there are, or of an endpoint that was made otherwise.
     #[error("the address of node {node} has {found} {what}, {expected} are needed")]
     Address {
-        /// The node.
+        /// Number of the node.
         node: usize,
-        /// What there are too few or too many of.
+        /// Name of what there are too few or too many of.
         what: &'static str,
-        /// How many there are.
+        /// Number that was found.
         found: usize,
-        /// How many there should be.
+        /// Number that is needed.
         expected: usize,
     },
-    /// Something is to be sent after the end was told.
+    /// A message was put after the end of the stream.
     #[error("a message to node {node} after the end of the stream")]
     Finished {
         /// The destination.
         node: usize,
     },
-    /// Rows are longer than a message.
+    /// A row is longer than a message.
     #[error("a row of {row} B does not fit a message of {message} B")]
     Row {
         /// Bytes of the row.
@@ -56,20 +56,20 @@ pub enum Error {
         /// Bytes of a message.
         message: usize,
     },
-    /// Rows of more columns than a request takes.
+    /// Rows have more columns than a request takes.
     #[error("rows of {columns} columns: {limit} are possible")]
     Columns {
-        /// Their columns.
+        /// Columns of a row.
         columns: usize,
-        /// The limit.
+        /// Columns that a request takes.
         limit: usize,
     },
-    /// Fewer buffers than those who fill them may hold at a time.
+    /// The endpoint has fewer buffers than the threads that fill them may hold at a time.
     #[error("send_buffers is {buffers}: {writers} writers with {groups} groups each need {}", writers * groups)]
     SendBuffers {
         /// Buffers of the endpoint.
         buffers: usize,
-        /// Who fills them.
+        /// Threads that fill buffers.
         writers: usize,
         /// Groups that each fills buffers for.
         groups: usize,
@@ -87,15 +87,15 @@ pub enum Error {
     /// A pool was made for messages of another length.
     #[error("message is {message}: the pool's buffers are for messages of {pool} B")]
     PoolMessage {
-        /// Bytes of the endpoint's messages.
+        /// Bytes of a message of the endpoint.
         message: u32,
-        /// Bytes of the pool's.
+        /// Bytes of a message that the pool's buffers are for.
         pool: u32,
     },
-    /// A row of a group that there is not.
+    /// A row is for a group that does not exist.
     #[error("a row for group {group}: there are {groups} groups")]
     Group {
-        /// The group.
+        /// Number of the group.
         group: usize,
         /// Groups of the shuffle.
         groups: usize,
@@ -113,7 +113,7 @@ pub enum Error {
     Lost {
         /// The peer.
         node: usize,
-        /// How the request ended.
+        /// Status of the request's completion.
         status: Status,
     },
     /// A peer has not taken messages for too long: it gives no credit, or frees no buffer.
@@ -121,7 +121,7 @@ pub enum Error {
     Stalled {
         /// The peer.
         node: usize,
-        /// How long.
+        /// Time for which it has taken nothing.
         waited: Duration,
         /// Messages that wait.
         waiting: usize,
@@ -134,9 +134,9 @@ pub enum Error {
     Silent {
         /// The peer.
         node: usize,
-        /// How long.
+        /// Time for which it has sent nothing.
         waited: Duration,
-        /// Messages that came.
+        /// Messages that were received from it.
         received: u64,
     },
     /// Messages were lost, on UD.
@@ -146,17 +146,17 @@ pub enum Error {
         node: usize,
         /// Messages that it sent.
         sent: u64,
-        /// Messages that came.
+        /// Messages that were received.
         received: u64,
     },
-    /// More messages came than were sent.
+    /// More messages were received than were sent.
     #[error("node {node} has sent {sent} messages, {received} came")]
     TooMany {
         /// The sender.
         node: usize,
         /// Messages that it sent.
         sent: u64,
-        /// Messages that came.
+        /// Messages that were received.
         received: u64,
     },
     /// What a peer wrote into this endpoint's memory is nothing that an endpoint writes.
@@ -164,12 +164,12 @@ pub enum Error {
     Garbled {
         /// The peer.
         node: usize,
-        /// What it should be.
+        /// Name of what the value should be.
         what: &'static str,
-        /// What it is.
+        /// Value that was found.
         value: u64,
     },
-    /// A next stream is to begin before the last one is done.
+    /// The next streams were to begin before the last ones are done.
     #[error("the endpoint of node {node} is not done with its last streams")]
     Busy {
         /// The endpoint's own node.
@@ -187,7 +187,7 @@ pub enum Error {
     /// A queue pair was not connected.
     #[error(transparent)]
     Connect(#[from] ModifyError),
-    /// A region is none.
+    /// A region is not possible.
     #[error(transparent)]
     Region(#[from] RegionError),
     /// A request was refused.

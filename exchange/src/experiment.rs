@@ -2,8 +2,8 @@
 //!
 //! The table lies in columns. Every node has a share of its rows, which its threads send by a hash of theirs: copied
 //! into buffers row by row, or from where they lie. Every row that came is compared with what was to come.
-//! Simulated time is that of cards and network; what the engine's own code takes is told as it was measured
-//! here ([`Found::core`]), and does not hold up simulated time.
+//! Simulated time is that of cards and network; the time of the engine's own code is measured on this machine
+//! ([`Found::core`]), and does not count as simulated time.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -22,14 +22,14 @@ const OVERHEAD: u64 = 24;
 /// Columns of a table, at most: what a request takes.
 const MAX_COLUMNS: usize = 16;
 
-/// Who gets the rows of a node.
+/// Which nodes get the rows of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// One node each, by the rows' hashes.
+    /// Each row goes to one node, by its hash.
     Repartition,
-    /// Two nodes each, that of the hash and the next one.
+    /// Each row goes to two nodes: that of its hash, and the next one.
     Multicast,
-    /// All other nodes.
+    /// Each row goes to all other nodes.
     Broadcast,
 }
 
@@ -37,7 +37,7 @@ impl Pattern {
     /// Every pattern.
     pub const ALL: [Self; 3] = [Self::Repartition, Self::Multicast, Self::Broadcast];
 
-    /// Its groups at a node.
+    /// The pattern's groups at node `own`.
     pub fn groups(self, nodes: usize, own: usize) -> Groups {
         match self {
             Self::Repartition => Groups::repartition(nodes),
@@ -64,9 +64,9 @@ impl fmt::Display for Pattern {
 /// A node's rows: their columns, and a hash for each.
 #[derive(Clone, Debug, Default)]
 pub struct Share {
-    /// Bytes of a value, and the values one behind the other; 1 to 16 columns.
+    /// Bytes of a value of each column, and its values one behind the other; 1 to 16 columns.
     pub columns: Vec<(usize, Vec<u8>)>,
-    /// One a row.
+    /// Hash of each row.
     pub hashes: Vec<u64>,
 }
 
@@ -90,14 +90,14 @@ impl Share {
     }
 }
 
-/// What is tried.
+/// A design, and what it is tried with.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
     /// The design.
     pub design: Design,
-    /// Rows are sent from where they lie, instead of being copied.
+    /// Whether rows are sent from where they lie, instead of being copied.
     pub regions: bool,
-    /// Who gets them.
+    /// Which nodes get the rows.
     pub pattern: Pattern,
     /// Threads of a node.
     pub threads: usize,
@@ -106,28 +106,28 @@ pub struct Trial {
     pub config: Config,
     /// Bytes of a pool that the endpoints of each node share. `None`: they have buffers of their own only.
     pub pool: Option<u64>,
-    /// A node that takes at most one message in so many turns of 1 us or more; 0: none does.
+    /// A node that takes at most one message in this many turns of 1 us or more; 0: there is no such node.
     pub slow: (usize, u64),
 }
 
-/// What it cost.
+/// Result of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
     /// Rows that came to nodes, each counted wherever it came to, but where it was from.
     pub rows: u64,
-    /// Their bytes.
+    /// Bytes of these rows.
     pub bytes: u64,
     /// Simulated time, from the first row to the end of all streams.
     pub time: Duration,
     /// Bytes that the nodes sent on the wire, with preamble, gap and FCS.
     pub wire_bytes: u64,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Messages with rows, and all others.
+    /// Messages with rows that all nodes sent.
     pub data_messages: u64,
     /// See [`Statistics::control_messages`](crate::Statistics::control_messages).
     pub control_messages: u64,
-    /// Requests posted.
+    /// Requests that were posted.
     pub posts: u64,
     /// Bytes that a node has pinned: buffers, its pool, and rings.
     pub pinned: u64,
@@ -135,7 +135,7 @@ pub struct Found {
     pub queue_pairs: usize,
     /// Core time that the code of endpoints and engines took on this machine, the simulated cards' registers included.
     pub core: Duration,
-    /// When the first endpoint had all rows that were for it.
+    /// Simulated time at which the first endpoint had all rows that were for it.
     pub first_done: Duration,
 }
 
@@ -156,7 +156,7 @@ impl Found {
     }
 }
 
-/// Why there is nothing to tell.
+/// Why an experiment has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExperimentError {
@@ -165,7 +165,7 @@ pub enum ExperimentError {
     Exchange {
         /// The endpoint's node.
         node: usize,
-        /// Why.
+        /// Error of the endpoint.
         error: Error,
     },
     /// A card failed.
@@ -186,26 +186,26 @@ pub enum ExperimentError {
         "a table of {columns} columns, of which number {wrong} has {found} B for {rows} rows: 1 to {MAX_COLUMNS} whole columns are possible"
     )]
     Table {
-        /// Its columns.
+        /// Number of columns.
         columns: usize,
-        /// One that is wrong.
+        /// Index of a column that is wrong.
         wrong: usize,
-        /// Bytes of that.
+        /// Bytes of that column.
         found: usize,
-        /// Rows.
+        /// Number of rows.
         rows: usize,
     },
-    /// It did not come to an end.
+    /// The exchange did not come to an end in time.
     #[error("no end after {} s of simulated time", limit.as_secs_f64())]
     Endless {
-        /// How long was waited.
+        /// Simulated time that was waited.
         limit: Duration,
     },
 }
 
 /// A thread that sends.
 struct Writer {
-    /// Its buffers, where rows are copied.
+    /// The thread's output buffers, where rows are copied.
     shuffle: Option<Shuffle>,
     is_done: bool,
     next: usize,
@@ -315,7 +315,7 @@ impl Engine<'_> {
     }
 }
 
-/// Tries a design.
+/// Runs a trial of a design.
 ///
 /// # Errors
 /// See [`ExperimentError`].
@@ -365,7 +365,7 @@ pub fn run(
     })
 }
 
-/// What this thread has worked so far.
+/// Time that this thread has been running so far.
 fn core_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -484,7 +484,7 @@ fn engine<'a>(
     Ok(Engine { node, endpoint, share, groups, writers, got, row, slow, turns: 0, done: None })
 }
 
-/// Every node has the rows that were for it, and no others.
+/// Checks that every node has the rows that were for it, and no others.
 fn check_rows(
     engines: &[Engine<'_>],
     shares: &[Share],

@@ -1,4 +1,4 @@
-//! Which receive buffers are lent to which peers.
+//! The lender: receive buffers are lent to the peers that need them.
 //!
 //! Every peer has `receive_buffers` at all times, so that its credit never depends on others. With a pool, more are
 //! lent: when the consumer has found nothing, to each peer that ran out of credit, those that have the fewest first. They
@@ -20,15 +20,15 @@ const GETS: u32 = 16;
 const FEW_QUEUED: f64 = 4.0;
 const MANY_QUEUED: f64 = 8.0;
 
-/// What an engine makes of the messages that come.
+/// How fast an engine takes the messages that are received.
 #[derive(Debug)]
 pub(crate) struct Demand {
-    /// It looked for one and found none.
+    /// The engine asked for a message when none lay ready.
     starved: bool,
     /// Buffers that are not needed: they are given back when they are released.
     surplus: usize,
     gets: u32,
-    /// Messages that lay ready behind the one that was got, at least.
+    /// The least number of messages that lay ready behind one that was got.
     least: usize,
 }
 
@@ -39,40 +39,40 @@ impl Default for Demand {
 }
 
 impl Demand {
-    /// A message was got; so many more lie ready.
+    /// Records that a message was got, and that `left` more lie ready.
     pub fn got(&mut self, left: usize) {
         self.least = self.least.min(left);
         self.gets += 1;
         if self.gets == GETS {
-            // One may lie ready.
+            // One message may lie ready.
             *self = Self { surplus: self.least.saturating_sub(1), ..Self::default() };
         }
     }
 
-    /// None lay ready.
+    /// Records that the engine asked for a message when none lay ready.
     pub fn found_nothing(&mut self) {
         *self = Self { starved: true, ..Self::default() };
     }
 }
 
-/// A peer's buffers.
+/// Receive buffers of a peer, and the state of its credit.
 #[derive(Clone, Debug, Default)]
 struct Lent {
-    /// Those that it has: posted for it, or with rows of it.
+    /// Buffers that the peer has: posted for it, or with rows of it.
     held: u32,
-    /// It ran out of credit.
+    /// The peer ran out of credit.
     wants: bool,
-    /// Messages of it that came.
+    /// Messages of the peer that were received.
     came: u64,
-    /// A credit that is timed: the number of the first message that it allows, and when it was told.
+    /// A credit that is timed: the number of the first message that it allows, and when it was sent.
     timed: Option<(u64, Duration)>,
     /// The shortest time from a credit to its message.
     shortest: Option<Duration>,
-    /// Messages of it that queue in the network, as the last credit showed.
+    /// Messages of the peer that queue in the network, by the last timed credit.
     queued: f64,
-    /// It has had many queued: then its buffers grow by one, and no longer twofold.
+    /// The peer has had many messages queued: its buffers grow by one from then on, and no longer twofold.
     is_full: bool,
-    /// One of its buffers is too many.
+    /// One of the peer's buffers is too many.
     excess: bool,
 }
 
@@ -90,7 +90,7 @@ impl Lent {
         self.excess = self.queued > MANY_QUEUED;
     }
 
-    /// How many more it should have now.
+    /// Buffers that should be lent to the peer now.
     fn more(&self, most: u32) -> u32 {
         let step = if self.is_full { 1 } else { self.held };
         let is_short = self.wants && self.queued <= FEW_QUEUED;
@@ -102,7 +102,7 @@ impl Lent {
 pub(crate) struct Lender {
     slots: Slots,
     pool: Option<BufferPool>,
-    /// Slots to begin with.
+    /// Slots that the endpoint began with.
     first: Vec<u32>,
     reserved: u32,
     /// Receive buffers that a peer has at least, and at most.
@@ -110,12 +110,12 @@ pub(crate) struct Lender {
     most: u32,
     peers: Vec<Lent>,
     borrowed: u32,
-    /// The slots that are the endpoint's, but for those whose rows the engine reads.
+    /// For each slot: whether it is the endpoint's, and its rows are not being read by the engine.
     kept: Vec<bool>,
 }
 
 impl Lender {
-    /// Slots of so many bytes, for each peer `receive_buffers` and `beside` for what it sends without a credit.
+    /// Makes slots of `bytes` bytes, for each peer `receive_buffers` and `beside` for what it sends without a credit.
     pub fn new(core: &Core, bytes: usize, beside: u32) -> Result<Self, Error> {
         let own = core.config.receive_buffers;
         let reserved = (core.member.nodes as u32 - 1) * (own + beside);
@@ -138,48 +138,48 @@ impl Lender {
         &self.slots
     }
 
-    /// A slot of those that were there from the beginning, to be posted for whom it may be.
+    /// One of the first slots that is not posted yet, for any peer.
     pub fn next_first(&mut self) -> Option<u32> {
         self.first.pop()
     }
 
-    /// A slot is posted.
+    /// Records that a slot is posted.
     pub fn is_posted(&mut self, slot: u32) {
         self.kept[slot as usize] = true;
     }
 
-    /// The engine reads a slot's rows.
+    /// Records that the engine reads a slot's rows.
     pub fn is_read(&mut self, slot: u32) {
         self.kept[slot as usize] = false;
     }
 
-    /// A message of a peer came, which had to wait for credit before it or not.
+    /// Records that a message of a peer was received; `waited` says whether it had to wait for credit.
     pub fn came(&mut self, core: &Core, peer: usize, waited: bool) {
         self.peers[peer].wants |= waited;
         self.peers[peer].message_came(core.now);
     }
 
-    /// A peer is told of new receives; it knew of so many before.
+    /// Records that a peer is sent a credit for new receives; it knew of `before` until then.
     pub fn told(&mut self, core: &Core, peer: usize, before: u64) {
         self.peers[peer].timed.get_or_insert((before, core.now));
     }
 
-    /// New receives that a peer is told of by one credit, at least.
+    /// The least number of new receives for which a peer is sent a credit.
     pub fn credit_every(&self, core: &Core, peer: usize) -> u64 {
         let Config { credit_every, receive_buffers, primitive, .. } = core.config;
         // A peer that waits for credit must have confirmed the last one that it got, though it may wait for several at a time.
         let least = if primitive == Primitive::Datagram { receive_buffers / 2 } else { 0 };
-        // One for a half of the buffers, while the other half is filled.
+        // A credit is for a half of the buffers, while the other half is filled.
         let of_pool = self.pool.as_ref().map_or(0, |_| self.peers[peer].held / 2);
         credit_every.max(least).max(of_pool).into()
     }
 
-    /// Receive buffers that peers have.
+    /// Receive buffers that all peers have.
     pub fn held(&self, core: &Core) -> u32 {
         core.peers().map(|peer| self.peers[peer].held).sum()
     }
 
-    /// Whose a peer's slot is to be that is free again. `None`: it went back to the pool.
+    /// The peer that a slot, which `source` used, is to be posted for next. `None`: it went back to the pool.
     pub fn next_owner(&mut self, core: &mut Core, source: usize, slot: u32) -> Option<usize> {
         let held = self.peers[source].held;
         let Some(pool) = self.pool.as_ref().filter(|_| held > self.own) else {
@@ -209,7 +209,7 @@ impl Lender {
         neediest.or(Some(source))
     }
 
-    /// Slots that are lent now, and to whom.
+    /// Borrows slots for the peers that need more, and returns each with its peer.
     pub fn lend(&mut self, core: &mut Core) -> Vec<(usize, u32)> {
         let Some(pool) = self.pool.as_ref() else { return Vec::new() };
         if !std::mem::take(&mut core.demand.starved) {
@@ -231,7 +231,7 @@ impl Lender {
         lent
     }
 
-    /// Bytes that are pinned for it alone.
+    /// Bytes of memory that are pinned for the lender alone.
     pub fn pinned(&self) -> u64 {
         if self.pool.is_some() { 0 } else { self.slots.pinned() }
     }

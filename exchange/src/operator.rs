@@ -37,7 +37,7 @@ impl Groups {
         Self { groups: vec![(0..nodes).filter(|node| *node != own).collect()] }
     }
 
-    /// How many there are.
+    /// Number of groups.
     pub fn count(&self) -> usize {
         self.groups.len()
     }

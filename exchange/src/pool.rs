@@ -19,22 +19,22 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Bytes in it.
+    /// Bytes of rows in the buffer.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if nothing is in it.
+    /// True if the buffer has no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes that still fit.
+    /// Bytes that still fit into the buffer.
     pub fn room(&self) -> usize {
         self.capacity - self.len
     }
 
-    /// Appends a row, unless it does not fit: false then, and nothing of it is there.
+    /// Appends a row and returns true, or appends nothing and returns false if it does not fit.
     pub fn append(&mut self, row: &[u8]) -> bool {
         let fits = row.len() <= self.room();
         if fits {
@@ -52,10 +52,10 @@ pub(crate) struct Pool {
     message: usize,
     /// Bytes from a buffer to the next one.
     stride: usize,
-    /// Where more are borrowed, and how many are.
+    /// Pool that more buffers are borrowed from, and the number of borrowed ones.
     shared: Option<BufferPool>,
     borrowed: u32,
-    /// Buffers that it has at least, and at most.
+    /// Buffers that the endpoint has at least, and at most.
     own: u32,
     most: u32,
     free: Vec<u32>,
@@ -66,7 +66,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// So many buffers of so many bytes, which peers may READ if `access` lets them.
+    /// Makes `buffers` buffers, which peers may READ if `access` lets them.
     pub fn new(
         pd: &ProtectionDomain,
         buffers: u32,
@@ -95,7 +95,7 @@ impl Pool {
         })
     }
 
-    /// So many buffers of a pool, and up to `most` if it lends them.
+    /// Reserves `buffers` buffers of a pool, and may borrow more, up to `most` in all.
     pub fn of(pool: &BufferPool, buffers: u32, most: u32) -> Result<Self, Error> {
         Ok(Self {
             memory: pool.memory().clone(),
@@ -111,12 +111,12 @@ impl Pool {
         })
     }
 
-    /// Buffers that it has now.
+    /// Buffers that the endpoint has at present.
     pub fn held(&self) -> u32 {
         self.own + self.borrowed
     }
 
-    /// Bytes that are pinned for it alone.
+    /// Bytes of memory that are pinned for this endpoint alone.
     pub fn pinned(&self) -> u64 {
         if self.shared.is_some() { 0 } else { self.memory.len() as u64 }
     }
@@ -125,22 +125,22 @@ impl Pool {
         &self.memory
     }
 
-    /// Where a buffer begins, in the pool of an endpoint with messages of so many bytes.
+    /// Offset of a buffer in the memory of an endpoint whose messages have `message` bytes.
     pub fn place(message: u32, index: u32) -> usize {
         index as usize * (message as usize + TRAILER)
     }
 
-    /// Where a buffer begins.
+    /// Offset of a buffer in the memory.
     pub fn offset(&self, index: u32) -> usize {
         index as usize * self.stride
     }
 
-    /// True if a buffer is free of those that it has.
+    /// True if one of the endpoint's buffers is free.
     pub fn has_free(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// Borrows a buffer, if it may have more and there is one.
+    /// Borrows a buffer, if the endpoint may have more and the pool lends one.
     pub fn borrow(&mut self) {
         let pool = self.shared.as_ref().filter(|_| self.held() < self.most);
         if let Some(buffer) = pool.and_then(|pool| pool.borrow(self.borrowed)) {
@@ -155,7 +155,7 @@ impl Pool {
         Some(Buffer { index, memory, first, len: 0, capacity: self.message })
     }
 
-    /// The buffer is needed for so many destinations.
+    /// Records that a buffer is needed for `destinations` destinations.
     pub fn need(&mut self, index: u32, destinations: u32) {
         self.needed[index as usize] = destinations;
         if destinations == 0 {
@@ -174,7 +174,7 @@ impl Pool {
         }
     }
 
-    /// The engine reads a buffer's rows, or no longer.
+    /// Records that the engine reads a buffer's rows, or does not any longer.
     pub fn is_read(&mut self, index: u32, read: bool) {
         if read {
             self.read.insert(index)
@@ -183,7 +183,7 @@ impl Pool {
         };
     }
 
-    /// One destination less needs the buffer; false if none did.
+    /// Records that one destination less needs the buffer; false if none needed it.
     pub fn done(&mut self, index: u32) -> bool {
         let Some(needed) = self.needed.get_mut(index as usize).filter(|needed| **needed > 0) else {
             return false;
@@ -195,7 +195,7 @@ impl Pool {
         true
     }
 
-    /// The first bytes of a buffer.
+    /// The region of the first `len` bytes of a buffer.
     pub fn region(&self, index: u32, len: usize) -> Result<Region<'static>, Error> {
         let first = self.offset(index) as u64;
         Ok(Contiguous::new(&self.memory).offset(first).len(len as u64).build()?)

@@ -24,13 +24,13 @@ struct Offer {
     len: u32,
 }
 
-/// What is known of a peer.
+/// State of a peer: its memory, its buffers that are to be READ, and the slots that are free.
 #[derive(Clone, Debug, Default)]
 struct Peer {
     pool: RemoteMemory,
     offers: VecDeque<Offer>,
     free: Vec<u32>,
-    /// READs under way.
+    /// READs that are under way.
     reads: u32,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Read {
     slots: Slots,
     rings: Rings,
     peers: Vec<Peer>,
-    /// What each slot is filled from.
+    /// For each slot: the peer's buffer that was READ into it.
     sources: Vec<Offer>,
 }
 
@@ -57,14 +57,14 @@ impl Read {
         Ok(Self {
             connections: Connections::new(core, access, 0)?,
             slots: Slots::new(core, slots, config.message as usize, Access::empty())?,
-            // Every buffer of a peer, and the end of its stream.
+            // An entry for every buffer of a peer, and one for the end of its stream.
             rings: Rings::new(core, config.send_buffers + 1)?,
             peers,
             sources: vec![Offer { buffer: 0, len: 0 }; slots],
         })
     }
 
-    /// READs what a peer offers, as far as there are buffers for it.
+    /// READs the buffers that a peer offers, as far as slots are free.
     fn read(&mut self, core: &mut Core, from: usize) -> Result<(), Error> {
         loop {
             let peer = &mut self.peers[from];

@@ -17,7 +17,7 @@ use crate::{
 /// Bytes of an entry.
 const ENTRY: usize = 16;
 
-/// What a queue reports.
+/// What the entries of a queue report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
     /// Buffers with rows.
@@ -52,12 +52,12 @@ pub(crate) struct Rings {
     heads: Vec<[u64; 2]>,
     tails: Vec<[u64; 2]>,
     remote: Vec<RemoteMemory>,
-    /// What could not be written yet.
+    /// Entries for each peer that wait for a place in its queues.
     waiting: Vec<VecDeque<(Queue, Entry)>>,
 }
 
 impl Rings {
-    /// Queues of so many places.
+    /// Makes queues of `depth` entries.
     pub fn new(core: &Core, depth: u32) -> Result<Self, Error> {
         let nodes = core.member.nodes;
         let memory =
@@ -95,7 +95,7 @@ impl Rings {
         (number / self.depth + 1) & 0xffff_ffff
     }
 
-    /// The next entry that a peer wrote.
+    /// Takes the next entry that a peer wrote, if there is one.
     pub fn poll(&mut self, peer: usize, queue: Queue) -> Result<Option<Entry>, Error> {
         let number = self.heads[peer][queue as usize];
         let offset = self.offset(peer, queue, number);
@@ -143,12 +143,12 @@ impl Rings {
         self.tails[peer][queue as usize] += 1;
     }
 
-    /// Writes an entry, now or with [`flush`](Self::flush).
+    /// Queues an entry to a peer, which is written now or with [`flush`](Self::flush).
     pub fn tell(&mut self, peer: usize, queue: Queue, entry: Entry) {
         self.waiting[peer].push_back((queue, entry));
     }
 
-    /// Writes what waits, as far as there is room.
+    /// Writes the entries that wait, as far as there is room.
     pub fn flush(&mut self, core: &mut Core, connections: &mut Connections) -> Result<(), Error> {
         for peer in core.peers() {
             while let Some((queue, entry)) = self.waiting[peer].front().copied() {
@@ -166,7 +166,7 @@ impl Rings {
         Ok(())
     }
 
-    /// True if nothing waits.
+    /// True if no entry waits.
     pub fn is_idle(&self) -> bool {
         self.waiting.iter().all(VecDeque::is_empty)
     }

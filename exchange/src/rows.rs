@@ -44,7 +44,7 @@ impl Rows {
         Self { rows: ids.len(), ids: Some(ids), columns: Vec::new() }
     }
 
-    /// So many rows, all of group 0.
+    /// Makes `rows` rows, all of group 0.
     pub fn for_all(rows: usize) -> Self {
         Self { ids: None, rows, columns: Vec::new() }
     }
@@ -56,17 +56,17 @@ impl Rows {
         self
     }
 
-    /// How many there are.
+    /// Number of rows.
     pub fn count(&self) -> usize {
         self.rows
     }
 
-    /// Bytes of one.
+    /// Bytes of a row.
     pub fn row_bytes(&self) -> usize {
         self.columns.iter().map(|(_, _, width)| width).sum()
     }
 
-    /// The groups' numbers of some rows. `None`: all are of group 0.
+    /// The group numbers of some rows. `None`: all are of group 0.
     fn ids(&self, rows: Range<usize>) -> Result<Option<&[u8]>, Error> {
         match &self.ids {
             Some(ids) => Ok(Some(&ids.as_slice()?[rows])),
@@ -91,7 +91,7 @@ impl Rows {
         self.regions(0..self.rows).map(|_| ())
     }
 
-    /// The columns of some rows.
+    /// The regions of some rows, one a column.
     fn regions(&self, rows: Range<usize>) -> Result<Vec<Region<'static>>, Error> {
         let region = |(memory, offset, width): &(Arc<MemoryRegion>, usize, usize)| {
             let (first, width) = (offset + rows.start * width, *width as u64);
@@ -125,12 +125,12 @@ struct Batch {
     pieces: VecDeque<Piece>,
 }
 
-/// What an endpoint has that sends regions.
+/// Sends the regions of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Sender {
     queue: SharedSendQueue<'static>,
     batch: Option<Batch>,
-    /// What each request that is under way brings to whom.
+    /// For each request that is under way: the messages to each node.
     posted: HashMap<u32, Vec<Part>>,
     next: u32,
 }
@@ -145,7 +145,7 @@ impl Sender {
         ring_bytes(BLOCKS)
     }
 
-    /// True if no batch has rows that were not posted.
+    /// True if no rows of the last batch wait to be posted.
     pub fn has_room(&self) -> bool {
         self.batch.is_none()
     }
@@ -154,7 +154,7 @@ impl Sender {
         self.batch.is_none() && self.posted.is_empty()
     }
 
-    /// Takes a batch; the messages that each node will get of it.
+    /// Takes a batch, and returns the number of messages of it to each node.
     pub fn add(
         &mut self,
         core: &Core,
@@ -176,7 +176,7 @@ impl Sender {
         Ok(messages)
     }
 
-    /// Posts what there is credit for.
+    /// Posts requests for the rows that there is credit for.
     pub fn post(&mut self, core: &mut Core, protocol: &mut dyn Protocol) -> Result<(), Error> {
         let Self { queue, batch: waiting, posted, next } = self;
         let Some(batch) = waiting else { return Ok(()) };
@@ -209,7 +209,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The request of that number has completed.
+    /// Records that the request of that number has completed.
     pub fn completed(&mut self, core: &mut Core, number: u32) {
         for part in self.posted.remove(&number).unwrap_or_default() {
             core.signs[part.node] += 1;
@@ -217,7 +217,7 @@ impl Sender {
         }
     }
 
-    /// The node that a request's destination is.
+    /// The node of a destination of a request.
     pub fn node(&self, number: u32, destination: usize) -> Option<usize> {
         Some(self.posted.get(&number)?.get(destination)?.node)
     }

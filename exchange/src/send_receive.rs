@@ -17,24 +17,24 @@ use crate::{
     lender::Lender,
 };
 
-/// What the immediate data of a message say it is.
+/// Kinds of messages, in their immediate data: rows, and the end of a stream.
 const DATA: u32 = 0;
 const END: u32 = 1;
-/// Its sender could send more, had it more credit.
+/// Bit of immediate data: the sender could send more, if it had more credit.
 const WANTS: u32 = 2;
 
 /// Bytes of a credit.
 const CREDIT: usize = 8;
 
-/// What is known of a peer.
+/// State of the stream to and from a peer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Peer {
-    /// Messages that were sent to it.
+    /// Messages that were sent to the peer.
     sent: u64,
-    /// Receives that were posted for it, and how many it knows of.
+    /// Receives that were posted for the peer, and how many it was told of.
     posted: u64,
     told: u64,
-    /// A message has waited for credit since the last one was sent.
+    /// A message to the peer has waited for credit since the last one was sent.
     waited: bool,
     remote: RemoteMemory,
 }
@@ -43,7 +43,7 @@ struct Peer {
 pub(crate) struct SendReceive {
     connections: Connections,
     lender: Lender,
-    /// A number a peer: the receives that it has posted for this endpoint. 0 as long as it has told none.
+    /// For each peer, the number of receives that it has posted for this endpoint, 8 B each. 0 until the first credit.
     credits: Arc<MemoryRegion>,
     peers: Vec<Peer>,
 }
@@ -76,7 +76,7 @@ impl SendReceive {
         Ok(())
     }
 
-    /// Tells peers of receives, if there are enough new ones.
+    /// Sends credits to peers that have enough new receives.
     fn tell(&mut self, core: &mut Core) -> Result<(), Error> {
         for peer in core.peers() {
             let Peer { posted, told, remote, .. } = self.peers[peer];
@@ -137,7 +137,7 @@ impl Protocol for SendReceive {
                 let slot = self.lender.next_first().expect("there are so many for each peer");
                 self.post(peer, slot)?;
             }
-            // Both ends know of these.
+            // Both ends know of the first receives, without a credit.
             self.peers[peer].told = buffers.into();
         }
         Ok(())

@@ -13,19 +13,19 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     memory: Arc<MemoryRegion>,
-    /// Bytes of a slot, and from each to the next one.
+    /// Bytes of a slot, and from one slot to the next.
     bytes: usize,
     stride: usize,
 }
 
 impl Slots {
-    /// So many of so many bytes, at least one.
+    /// Makes `slots` slots of `bytes` bytes, or one if that is 0.
     pub fn new(core: &Core, slots: usize, bytes: usize, access: Access) -> Result<Self, Error> {
         let memory = core.pd.allocate_with(slots.max(1) * bytes, access | Access::LOCAL_WRITE)?;
         Ok(Self { memory: Arc::new(memory), bytes, stride: bytes })
     }
 
-    /// The buffers of a pool, of which receives use so many bytes.
+    /// Slots that are the buffers of a pool, of which receives use `bytes` bytes.
     pub fn of_pool(pool: &BufferPool, bytes: usize) -> Self {
         Self { memory: pool.memory().clone(), bytes, stride: pool.stride() }
     }
@@ -42,7 +42,7 @@ impl Slots {
         slot as usize * self.stride
     }
 
-    /// A number in a slot.
+    /// Reads a number of 8 B at offset `at` of a slot.
     pub fn number(&self, slot: u32, at: usize) -> u64 {
         let mut bytes = [0; 8];
         self.memory.read_at(self.offset(slot) + at, &mut bytes);
@@ -54,7 +54,7 @@ impl Slots {
         Ok(Contiguous::new(&self.memory).offset(first).len(len as u64).build()?)
     }
 
-    /// A receive into all of a slot, and its name.
+    /// Posts a receive into all of a slot, with the slot in its name.
     pub fn post(
         &self,
         slot: u32,
@@ -65,7 +65,7 @@ impl Slots {
         Ok(post(&ReceiveRequest::new(Work::Receive.name(peer, slot)).regions(&regions))?)
     }
 
-    /// Rows in a slot.
+    /// Rows at offset `at` of a slot.
     pub fn rows(&self, source: usize, slot: u32, at: usize, len: usize, remote: u32) -> Arrived {
         let offset = self.offset(slot) + at;
         let place = Place::Slot { slot, remote };

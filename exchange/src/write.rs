@@ -29,10 +29,10 @@ const ROWS: u64 = 0xd4da_0001_5ea1_ed01;
 const END: u64 = 0xd4da_0002_5ea1_ed02;
 /// The bit of immediate data that says that a stream ends.
 const IMM_END: u32 = 1 << 31;
-/// Immediate data of regions, the same for all: the buffer is the one whose turn it is.
+/// Immediate data of regions, the same for all: they were written to the buffer that is next in order.
 const IMM_NEXT: u32 = 1 << 30;
 
-/// A trailer.
+/// The bytes of a trailer: the length of the rows, and a seal.
 fn trailer(number: u64, seal: u64) -> [u8; TRAILER] {
     let mut bytes = [0; TRAILER];
     bytes[..8].copy_from_slice(&number.to_le_bytes());
@@ -40,16 +40,16 @@ fn trailer(number: u64, seal: u64) -> [u8; TRAILER] {
     bytes
 }
 
-/// What is known of a peer.
+/// State of a peer's buffers and of those that it writes to.
 #[derive(Clone, Debug, Default)]
 struct Peer {
     slots: RemoteMemory,
-    /// Its buffers that are free, counted among those that it has for this endpoint, in the order in which they
+    /// The peer's free buffers, numbered among those that it has for this endpoint, in the order in which they
     /// became free. They are used in this order.
     free: VecDeque<u32>,
-    /// The own buffers that it writes to, in the order in which it does.
+    /// This endpoint's buffers that the peer writes to, in the order in which it does.
     order: VecDeque<u32>,
-    /// Of the own buffers that it writes to: those that hold what was not released yet.
+    /// For each of this endpoint's buffers that the peer writes to: whether it holds rows that were not released yet.
     taken: Vec<bool>,
 }
 
@@ -81,7 +81,7 @@ impl Write {
         })
     }
 
-    /// The bytes of a message into a peer's buffer, so that they end at `end` in it.
+    /// Remote address and key for `len` bytes that are to end at offset `end` of a peer's buffer.
     fn target(&self, core: &Core, to: usize, slot: u32, end: usize, len: usize) -> (u64, u32) {
         let RemoteMemory { addr, rkey } = self.peers[to].slots;
         // The peer's buffers for this endpoint are those of this endpoint's rank there.
@@ -119,7 +119,7 @@ impl Write {
         Ok(self.connections.qp(peer).post_recv(&request)?)
     }
 
-    /// A peer has written so many bytes into the own buffer of that place, up to `end`.
+    /// Handles bytes that a peer has written into the buffer of that number, up to offset `end`.
     fn written(
         &mut self,
         core: &mut Core,
@@ -162,7 +162,7 @@ impl Write {
             let kind = match self.slots.number(slot, message + 8) {
                 ROWS => Kind::Buffer,
                 END => Kind::End,
-                // Nothing, or a part of a seal.
+                // The buffer has no seal, or a part of one.
                 _ => continue,
             };
             let number = self.slots.number(slot, message);
@@ -229,7 +229,7 @@ impl Protocol for Write {
         let (behind, end) = match (self.notice, kind) {
             (Notice::PollBuffer, Kind::Buffer) => (TRAILER, room + TRAILER),
             (Notice::PollBuffer, Kind::End) => (0, room + TRAILER),
-            // At the beginning.
+            // The rows lie at the beginning of the buffer.
             (_, Kind::Buffer) => (0, number as usize),
             (_, Kind::End) => (0, TRAILER),
         };

@@ -73,7 +73,7 @@ fn one_slow_receiver_of_a_broadcast_slows_all_others_that_read() {
     assert!(slow.first_done > 2 * even.first_done, "{:?}, {:?}", even.first_done, slow.first_done);
 }
 
-/// Six threads a node, which take so many nanoseconds for a message of 4 KiB.
+/// Six threads a node, which take `work` nanoseconds for a message of 4 KiB.
 fn consume(work: [u64; 2], receive_buffers: u32, credit_every: u32, pool: bool) -> [Consumed; 2] {
     let mut fabric = Fabric::new(NetworkConfig::default(), 2).unwrap();
     let config = Config::new(Primitive::Datagram);
@@ -139,7 +139,7 @@ fn datagrams_pin_less_as_their_messages_are_shorter() {
     let pinned = |primitive| {
         let design = Design { multiple_endpoints: true, primitive };
         let trial = trial(design, false, Pattern::Repartition);
-        // Each with the messages that are best for it.
+        // Each primitive has the message length that is best for it.
         run(&shares, &Trial { config: Config::new(primitive), ..trial }).unwrap().pinned
     };
     let (queue_pair_a_peer, single) = (pinned(Primitive::SendReceive), pinned(Primitive::Datagram));
@@ -171,7 +171,7 @@ fn more_buffers_carry_more_until_the_link_is_full() {
         run(&shares, &Trial { config, ..trial }).unwrap().goodput()
     };
     let found = [1, 2, 4, 8, 16, 32, 64].map(goodput);
-    // What is under way is about 12 messages of 4 KiB.
+    // About 12 messages of 4 KiB are under way.
     assert!(found[..4].windows(2).all(|two| two[1] > 1.5 * two[0]), "{found:?}");
     assert!(found[4] > 1.3 * found[3] && found[6] < 1.1 * found[4], "{found:?}");
 }

@@ -5,56 +5,56 @@ use std::fmt;
 /// A port of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// Its name.
+    /// Name of the port.
     pub name: String,
-    /// Driven from outside.
+    /// True if it is driven from outside.
     pub input: bool,
     /// Width in bits.
     pub width: usize,
 }
 
-/// One module with everything that stands in it.
+/// A module, with all modules in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Design {
-    /// The module.
+    /// Name of the module.
     pub top: String,
-    /// Its text and that of the modules in it.
+    /// Verilog of the module and of those in it.
     pub verilog: String,
-    /// Its ports.
+    /// Ports of the module.
     pub ports: Vec<Port>,
 }
 
 /// Why a design cannot be made or changed.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum DesignError {
-    /// There is no such module.
+    /// The module does not exist.
     #[error("there is no module `{0}`")]
     Module(String),
     /// A port's declaration is of another form than the printer's.
     #[error("module `{module}`: cannot read the port `{line}`")]
     Port {
-        /// The module.
+        /// Name of the module.
         module: String,
-        /// The line.
+        /// Line with the declaration.
         line: String,
     },
-    /// What a mutant replaces is not there once.
+    /// The text that a mutant replaces is not in its module exactly once.
     #[error("module `{module}` has `{text}` {times} times, not once")]
     Replace {
-        /// The module.
+        /// Name of the module.
         module: String,
-        /// What was looked for.
+        /// Text that was looked for.
         text: String,
-        /// How often it is there.
+        /// Number of times that it was found.
         times: usize,
     },
 }
 
 impl Design {
-    /// The module `top` of a text.
+    /// Takes module `top` out of a text.
     ///
     /// # Errors
-    /// There is none, or its ports cannot be read.
+    /// There is no such module, or its ports cannot be read.
     pub fn new(top: &str, verilog: &str) -> Result<Self, DesignError> {
         let (_, text) = modules(verilog)
             .find(|(name, _)| *name == top)
@@ -66,7 +66,7 @@ impl Design {
     /// The design with `from`, which is in module `module` once, replaced by `to`.
     ///
     /// # Errors
-    /// There is no such module, or `from` is not in it once.
+    /// There is no such module, or `from` is not in it exactly once.
     pub fn with(&self, module: &str, from: &str, to: &str) -> Result<Self, DesignError> {
         let (_, text) = modules(&self.verilog)
             .find(|(name, _)| *name == module)

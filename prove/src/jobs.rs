@@ -1,4 +1,4 @@
-//! Questions, their answers, and what is kept of them.
+//! Questions, their answers, and the answers that are kept.
 
 use std::{
     fs,
@@ -16,14 +16,14 @@ use crate::{
     tools::{self, Outcome, decide, decide_output},
 };
 
-/// The rules of a block's streams, and their model once it was made.
+/// The rules of a block's streams, and their model once it is made.
 pub struct Model<'a> {
     rules: &'a Rules,
     made: OnceLock<Result<PathBuf, String>>,
 }
 
 impl<'a> Model<'a> {
-    /// Not made yet.
+    /// A model that is not made yet.
     pub fn new(rules: &'a Rules) -> Self {
         Self { rules, made: OnceLock::new() }
     }
@@ -38,7 +38,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// One question.
+/// A question that is to be answered.
 pub enum Job<'a> {
     /// A property of the block, or of a mutant of it.
     Property(&'a Property, Option<&'a Mutant>),
@@ -48,7 +48,7 @@ pub enum Job<'a> {
     Rule(&'a Model<'a>, usize, Question),
 }
 
-/// What a claim about a CRC comes down to; the check is part of the program.
+/// Digest of a claim about a CRC and a mutant; the check is part of this program.
 fn linear_digest(linear: &Linear, mutant: Option<&Mutant>) -> String {
     let digest = Sha256::new()
         .chain_update(page::TOOLS)
@@ -58,7 +58,7 @@ fn linear_digest(linear: &Linear, mutant: Option<&Mutant>) -> String {
     digest.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What a property and a mutant come down to.
+/// Digest of a property and a mutant.
 fn digest(property: &Property, mutant: Option<&Mutant>) -> Result<String, String> {
     let text = property.verilog(mutant).map_err(|error| error.to_string())?;
     let how = format!("{:?} {:?} {:?}", property.method, property.memories, property.cuts);
@@ -67,7 +67,7 @@ fn digest(property: &Property, mutant: Option<&Mutant>) -> Result<String, String
 }
 
 impl Job<'_> {
-    /// The question in words.
+    /// The question as text.
     pub fn title(&self) -> String {
         match self {
             Self::Property(property, None) => property.title(),
@@ -82,7 +82,7 @@ impl Job<'_> {
         }
     }
 
-    /// The file that says that the answer was as it should be.
+    /// Path of the file that exists if the answer was as it should be.
     fn known(&self, work: &Path) -> Result<PathBuf, String> {
         let name = match self {
             Self::Property(property, mutant) => digest(property, *mutant)?,
@@ -94,11 +94,11 @@ impl Job<'_> {
         Ok(work.join(format!("{name}.ok")))
     }
 
-    /// Answers it, unless that was done before and `fresh` is not set.
+    /// Answers the question, unless that was done before and `fresh` is not set.
     ///
     /// # Errors
-    /// The answer is not as it should be: a property fails or a mutant does not, or neither could be
-    /// found out; in words.
+    /// The answer is not as it should be: a property fails or a mutant does not, or no answer was found. The text
+    /// says which.
     pub fn answer(&self, work: &Path, fresh: bool) -> Result<String, String> {
         let known = self.known(work)?;
         if !fresh && let Ok(text) = fs::read_to_string(&known) {
@@ -132,7 +132,7 @@ fn property_answer(
         }
         (Outcome::Unknown(said), _) => return Err(format!("undecided:\n{said}")),
     };
-    // Models are large, and of no use any more.
+    // The folder has large models, which are not needed any more.
     fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok(said)
 }
@@ -161,7 +161,7 @@ fn rule_answer(
     let holds = decide_output(output, &folder).map_err(|error| error.to_string())?;
     match (question, holds) {
         (Question::Rule, Some(true)) => Ok("holds".to_owned()),
-        // As a property of its own it has a trace.
+        // The rule is proved as a property of its own, which has a trace.
         (Question::Rule, Some(false)) => property_answer(&model.rules.alone(stream), None, work),
         (_, Some(false)) => Ok("fails".to_owned()),
         (_, Some(true)) => Err("holds, so the property says nothing".to_owned()),

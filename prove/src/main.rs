@@ -46,7 +46,7 @@ struct Arguments {
     work: PathBuf,
 }
 
-/// The questions that are to be answered.
+/// The questions of the catalogue that the arguments select.
 fn jobs<'a>(
     arguments: &Arguments,
     catalogue: &'a Catalogue,

@@ -1,4 +1,4 @@
-//! docs/proofs.md.
+//! The page docs/proofs.md.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ fn method(property: &Property) -> String {
     }
 }
 
-/// The page: every property that is shown.
+/// The page's text: every property that is proved.
 pub fn page(catalogue: &Catalogue) -> String {
     let mut text = HEAD.to_owned();
     let mut row = |cells: [&str; 4]| {

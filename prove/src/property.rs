@@ -1,76 +1,76 @@
-//! What is proved, and how.
+//! Properties, and the methods by which they are proved.
 
 use crate::design::{Design, DesignError};
 use std::fmt::Write as _;
 
-/// How a property is shown.
+/// Method by which a property is proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// At any time after a reset, without a bound: property-directed reachability finds an inductive
     /// invariant.
     Unbounded,
-    /// At any time after a reset, by induction over so many cycles: an SMT solver shows that the property
+    /// At any time after a reset, by induction over this many cycles: an SMT solver shows that the property
     /// holds in a cycle if it has held in those before, whatever state they began with.
     Induction(u32),
     /// In the first cycles after a reset.
     Bounded(u32),
 }
 
-/// What becomes of memories.
+/// Model of memories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memories {
-    /// They are what they are.
+    /// Memories as they are.
     Exact,
-    /// A read may bring anything. What holds then, holds for every content.
+    /// A read may give any value. A property that holds then, holds for all contents.
     Free,
 }
 
-/// A change of the block that its property must not survive.
+/// A changed block for which its property must fail.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// What is wrong with it.
+    /// Name of the fault.
     pub name: String,
-    /// The module that is changed.
+    /// Name of the module that is changed.
     pub module: String,
-    /// What is replaced,
+    /// Text that is replaced.
     pub from: String,
-    /// and by what.
+    /// Text that replaces it.
     pub to: String,
 }
 
 /// A property of a block.
 #[derive(Clone, Debug)]
 pub struct Property {
-    /// The block, and its parameters if it has some.
+    /// Name of the block, with its parameters if it has any.
     pub block: String,
-    /// A name, unique in its block.
+    /// Name of the property, unique in its block.
     pub name: String,
-    /// What is said.
+    /// The claim as text.
     pub claim: String,
-    /// The block.
+    /// Verilog of the block.
     pub design: Design,
-    /// Inputs of the harness that the block does not have: name and width. They may be anything in
+    /// Inputs of the harness that the block does not have: name and width. They may have any value in
     /// every cycle.
     pub free: Vec<(String, usize)>,
-    /// Bits of an output `bad` of the harness, which say each of something that it must not be.
+    /// Number of bits of an output `bad` of the harness, each of which must never be 1.
     pub outputs: usize,
-    /// What is assumed and asserted. Every port is a wire of its own name; `started` is 0 in the first
+    /// Assumptions and assertions. Every port is a wire of its own name; `started` is 0 in the first
     /// cycle, a reset; `running` is 1 if there was no reset in the cycle before.
     pub harness: String,
-    /// How.
+    /// Method of the proof.
     pub method: Method,
-    /// Of memories.
+    /// Model of memories.
     pub memories: Memories,
     /// Modules in the block that may do anything: their outputs are free.
     pub cuts: Vec<String>,
-    /// Changes that break it.
+    /// Changes of the block for which the property fails.
     pub mutants: Vec<Mutant>,
-    /// Takes so long that it is only shown with `--all`.
+    /// True if the proof takes so long that it is only made with `--all`.
     pub long: bool,
 }
 
 impl Property {
-    /// A property of `design`, without a bound, with memories as they are.
+    /// A property of `design`, to be proved without a bound, with memories as they are.
     pub fn new(block: &str, name: &str, claim: &str, design: Design) -> Self {
         Self {
             block: block.to_owned(),
@@ -88,61 +88,61 @@ impl Property {
         }
     }
 
-    /// What is assumed and asserted.
+    /// Sets the assumptions and assertions.
     pub fn harness(mut self, text: impl Into<String>) -> Self {
         self.harness = text.into();
         self
     }
 
-    /// An input of the harness.
+    /// Adds an input of the harness.
     pub fn free(mut self, name: &str, width: usize) -> Self {
         self.free.push((name.to_owned(), width));
         self
     }
 
-    /// By induction over `cycles` cycles.
+    /// Proves the property by induction over `cycles` cycles.
     pub fn induction(mut self, cycles: u32) -> Self {
         self.method = Method::Induction(cycles);
         self
     }
 
-    /// An output `bad` of the harness instead of assertions.
+    /// Gives the harness an output `bad` of `bits` bits instead of assertions.
     pub fn outputs(mut self, bits: usize) -> Self {
         self.outputs = bits;
         self
     }
 
-    /// In the first `cycles` cycles only.
+    /// Proves the property only for the first `cycles` cycles.
     pub fn bounded(mut self, cycles: u32) -> Self {
         self.method = Method::Bounded(cycles);
         self
     }
 
-    /// Whatever memories bring.
+    /// Lets reads of memories give any value.
     pub fn free_memories(mut self) -> Self {
         self.memories = Memories::Free;
         self
     }
 
-    /// Whatever the modules `name` in the block do.
+    /// Lets the modules `name` in the block do anything.
     pub fn cut(mut self, name: &str) -> Self {
         self.cuts.push(name.to_owned());
         self
     }
 
-    /// Only with `--all`.
+    /// Marks the property as proved only with `--all`.
     pub fn long(mut self) -> Self {
         self.long = true;
         self
     }
 
-    /// A change of the block's own module.
+    /// Adds a mutant: a change of the block's own module.
     pub fn mutant(self, name: &str, from: &str, to: &str) -> Self {
         let module = self.design.top.clone();
         self.mutant_in(&module, name, from, to)
     }
 
-    /// A change of a module that stands in the block.
+    /// Adds a mutant: a change of a module in the block.
     pub fn mutant_in(mut self, module: &str, name: &str, from: &str, to: &str) -> Self {
         self.mutants.push(Mutant {
             name: name.to_owned(),
@@ -153,12 +153,12 @@ impl Property {
         self
     }
 
-    /// Block and name.
+    /// Names of block and property.
     pub fn title(&self) -> String {
         format!("{}: {}", self.block, self.name)
     }
 
-    /// The block's Verilog, or a mutant's, below a module `prove`.
+    /// The Verilog of the block, or of a mutant, below a module `prove`.
     ///
     /// # Errors
     /// The mutant's change does not fit the block.

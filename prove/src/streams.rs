@@ -16,15 +16,15 @@ use crate::{
 /// A stream of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// What its ports' names begin with.
+    /// Prefix of its ports' names.
     pub name: String,
-    /// The port that offers a beat.
+    /// Name of the port that offers a beat.
     pub valid: String,
-    /// The port that takes it.
+    /// Name of the port that takes a beat.
     pub ready: String,
-    /// It comes into the block.
+    /// True for an input stream of the block.
     pub input: bool,
-    /// The ports of its payload.
+    /// Ports of the payload.
     pub payload: Vec<Port>,
 }
 
@@ -101,19 +101,19 @@ impl Stream {
     }
 }
 
-/// What is asked of a stream.
+/// Question about a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// The rule.
+    /// Whether the block keeps the rule.
     Rule,
-    /// The rule, of a block that withdraws valid every other cycle.
+    /// Whether a mutant that withdraws valid every other cycle keeps the rule; it must not.
     Withdrawn,
-    /// The rule, of a block that turns a bit of the payload every other cycle.
+    /// Whether a mutant that flips a bit of the payload every other cycle keeps the rule; it must not.
     Turned,
 }
 
 impl Question {
-    /// All of them, in the order of a model's outputs.
+    /// All questions, in the order of a model's outputs.
     pub const ALL: [Self; 3] = [Self::Rule, Self::Withdrawn, Self::Turned];
 }
 
@@ -121,18 +121,18 @@ impl Question {
 /// for each [`Question`].
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// The block.
+    /// Name of the block.
     pub block: String,
-    /// Its output streams.
+    /// Output streams of the block.
     pub streams: Vec<Stream>,
-    /// The model, for a [`Property`] without assertions.
+    /// Model of the rules, as a [`Property`] without assertions.
     pub model: Property,
-    /// Only shown with `--all`.
+    /// True if the rules are only proved with `--all`.
     pub long: bool,
 }
 
 impl Rules {
-    /// Those of a block whose input streams keep the rule; `assumed` is Verilog that assumes more.
+    /// The rules of a block whose input streams keep the rule; `assumed` is Verilog with further assumptions.
     pub fn new(block: &str, design: &Design, assumed: &str) -> Self {
         let streams = of(design);
         let inputs = streams.iter().filter(|s| s.input).map(|s| s.rule("assume"));
@@ -149,13 +149,13 @@ impl Rules {
         Self { block: block.to_owned(), streams, model, long: false }
     }
 
-    /// Only with `--all`.
+    /// Marks the rules as proved only with `--all`.
     pub fn long(mut self) -> Self {
         self.long = true;
         self
     }
 
-    /// A stream and a question about it, in words.
+    /// A stream and a question about it, as text.
     pub fn title(&self, stream: usize, question: Question) -> String {
         let title = format!("{}: stream {}", self.block, self.streams[stream].name);
         match question {
@@ -165,7 +165,7 @@ impl Rules {
         }
     }
 
-    /// The questions that there are about a stream: one without payload has no bit to turn.
+    /// The questions about a stream: one without payload has no bit to flip.
     pub fn questions(&self, stream: usize) -> impl Iterator<Item = Question> {
         let payload = !self.streams[stream].payload.is_empty();
         Question::ALL.into_iter().filter(move |q| payload || *q != Question::Turned)

@@ -1,4 +1,4 @@
-//! Running yosys and abc.
+//! Runs yosys and abc.
 
 use std::{
     fs, io,
@@ -17,25 +17,25 @@ const MUTANT_CYCLES: u32 = 24;
 /// Seconds after which abc gives up.
 const LIMIT_SECONDS: u32 = 1200;
 
-/// What was found out.
+/// Result of deciding a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The property holds, as far as its method says.
+    /// The property holds, within the bounds of its method.
     Holds,
-    /// It does not: the cycle in which it fails, a readable trace, and the waveform.
+    /// The property fails.
     Fails {
-        /// The cycle.
+        /// Cycle in which it fails.
         cycle: u32,
-        /// The trace.
+        /// Trace as readable text.
         trace: String,
-        /// The waveform, in which the same can be looked at.
+        /// Path of the waveform with the same trace.
         vcd: PathBuf,
     },
-    /// abc gave up.
+    /// abc gave up, with this output.
     Unknown(String),
 }
 
-/// Why nothing could be found out.
+/// Why a property was not decided.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// The harness cannot be written.
@@ -44,27 +44,27 @@ pub enum ToolError {
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error that the system returned.
         source: io::Error,
     },
     /// A tool cannot be started.
     #[error("cannot start {program}: {source}")]
     Start {
-        /// The tool.
+        /// Name of the tool.
         program: String,
-        /// Why.
+        /// Error that the system returned.
         source: io::Error,
     },
     /// A tool has failed.
     #[error("{program} failed in {}:\n{output}", folder.display())]
     Failed {
-        /// The tool.
+        /// Name of the tool.
         program: String,
-        /// Where it ran.
+        /// Folder in which it ran.
         folder: PathBuf,
-        /// The end of what it said.
+        /// End of its output.
         output: String,
     },
 }
@@ -73,7 +73,7 @@ fn file(path: &Path) -> impl FnOnce(io::Error) -> ToolError + '_ {
     |source| ToolError::File { path: path.to_path_buf(), source }
 }
 
-/// Runs a tool in `folder` and gives what it said.
+/// Runs a tool in `folder` and returns its output.
 pub(crate) fn run(program: &str, args: &[&str], folder: &Path) -> Result<String, ToolError> {
     let start = |source| ToolError::Start { program: program.to_owned(), source };
     let output = Command::new(program)
@@ -100,7 +100,7 @@ fn script(property: &Property) -> String {
     let mut cuts = property.cuts.clone();
     let memories = match property.memories {
         Memories::Exact => "memory -nordff",
-        // Without its memory a read port's output is driven by nothing, and may be anything.
+        // Without its memory a read port's output is not driven, and may have any value.
         Memories::Free => {
             cuts.extend(property.design.memories());
             "delete t:$memrd t:$memrd_v2 t:$memwr t:$memwr_v2 t:$meminit t:$meminit_v2"
@@ -129,7 +129,7 @@ pub fn model(property: &Property, mutant: Option<&Mutant>, folder: &Path) -> Res
 }
 
 /// Decides output `bad[output]` of a model, which should never be 1: true if it never is, false if it
-/// can be, and nothing if abc gives up.
+/// can be, and `None` if abc gives up.
 ///
 /// # Errors
 /// abc is missing or fails.
@@ -159,7 +159,7 @@ pub fn decide(
 ) -> Result<Outcome, ToolError> {
     model(property, mutant, folder)?;
     let read = "read_aiger model.aig; fold; strash";
-    // The small cycles are searched first: a failure has its shortest trace.
+    // The first cycles are searched first, so that a failure has its shortest trace.
     let bound = match (property.method, mutant) {
         (Method::Bounded(cycles), _) => cycles,
         (_, Some(_)) => MUTANT_CYCLES,
@@ -200,12 +200,12 @@ pub fn decide(
     }
 }
 
-/// The step of an induction over `cycles` cycles; that the first ones are right is known.
+/// Checks the step of an induction over `cycles` cycles; the first ones were checked before.
 fn induction(cycles: u32, folder: &Path) -> Result<Outcome, ToolError> {
     run("yosys", &["-q", "-p", "read_rtlil flat.il; write_smt2 -wires model.smt2"], folder)?;
     let cycles = cycles.to_string();
     let step = ["-s", "z3", "-i", "-t", &cycles, "--dump-vcd", "step.vcd", "model.smt2"];
-    // Its code only says whether the step holds, as its last line does.
+    // The exit code only says whether the step holds, as the last line does.
     match run("yosys-smtbmc", &step, folder) {
         Ok(said) if said.contains("Status: PASSED") => Ok(Outcome::Holds),
         Ok(said) => Ok(Outcome::Unknown(last_lines(&said))),
@@ -217,7 +217,7 @@ fn induction(cycles: u32, folder: &Path) -> Result<Outcome, ToolError> {
     }
 }
 
-/// The cycle in which abc says that the property fails.
+/// The cycle in which the property fails, by abc's output.
 fn failed_in(said: &str) -> Option<u32> {
     let (_, rest) = said.split_once("was asserted in frame ")?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

@@ -7,7 +7,7 @@ use crate::{
     tools::{Outcome, ToolError, run},
 };
 
-/// Columns of a trace that are shown: the last ones before the failure.
+/// Columns of a trace that are shown, at most: the last ones before the failure.
 const CYCLES: usize = 24;
 
 /// Replays abc's counterexample in yosys' simulator, which checks it again, and makes a table of it.

@@ -1,4 +1,4 @@
-//! Every experiment.
+//! The catalogue of experiments.
 
 mod kinds;
 mod small_sends;
@@ -14,7 +14,7 @@ use crate::{
 
 /// Requests that an experiment posts back to back, each of data of its own.
 const PIPELINED: usize = 3;
-/// Seed of everything random: the same experiments in every run.
+/// Seed of all random data: experiments are the same in every run.
 const SEED: u64 = 2022;
 /// Rows of the shuffled table.
 const ROWS: u64 = 64 << 10;
@@ -47,7 +47,7 @@ pub fn all() -> Vec<Experiment> {
     all
 }
 
-/// The experiment's request several times, each of buffers of its own. One that has several requests already
+/// The experiment with its request repeated, each time over buffers of its own. One with several requests already
 /// stays as it is.
 fn pipelined(experiment: Experiment) -> Experiment {
     let [post] = &experiment.posts[..] else { return experiment };
@@ -105,7 +105,7 @@ fn with_plan(experiment: Experiment) -> [Experiment; 2] {
     [planned, Experiment { id, title, paper: "", ..experiment }]
 }
 
-/// The request of so many rows with the schedule that the library finds best for it.
+/// The request of `rows` rows with the schedule that the library finds best for it.
 fn with_schedule(experiment: &Experiment, rows: u64) -> Experiment {
     let Experiment { id, title, .. } = experiment;
     let mut buffers = experiment.buffers.clone();
@@ -140,7 +140,7 @@ impl Table {
         Self::of(COLUMNS, rows, width, skew)
     }
 
-    /// A table of so many columns.
+    /// Makes a table of `count` columns.
     fn of(count: usize, rows: u64, width: u64, skew: u64) -> Self {
         let mut random = Random::new(SEED);
         let mut buffers = Vec::new();
@@ -157,14 +157,14 @@ impl Table {
         self.columns.iter().map(|(_, width)| width).sum()
     }
 
-    /// Adds a bitmap: the region of its rows.
+    /// Adds a bitmap, and returns the region of its rows.
     fn selected(&mut self, bits: Vec<u8>) -> Region {
         self.buffers.push(bits);
         let bitmap = at(self.buffers.len() - 1, 0);
         Region::Bitmapped { bitmap, rows: self.rows, columns: self.columns.clone() }
     }
 
-    /// Every row to one of so many destinations, at random.
+    /// Each row goes to one of `destinations` destinations, at random.
     fn shuffled(
         mut self,
         id: &str,
@@ -197,7 +197,7 @@ impl Table {
         }
     }
 
-    /// Every row to one of so many destinations, at random, by ids of one byte.
+    /// Each row goes to one of `destinations` destinations, at random, by ids of one byte.
     fn partitioned(
         mut self,
         id: &str,
@@ -218,7 +218,7 @@ impl Table {
         }
     }
 
-    /// Every row to one of two destinations, as a list of its values and a message of its own.
+    /// Each row goes to one of two destinations, as a list of its values and a message of its own.
     fn listed(self, id: &str, title: &str, target: Target) -> Experiment {
         let mut random = Random::new(SEED + 1);
         let value = |row: u64, (base, width): &(Place, u64)| Piece {
@@ -293,7 +293,7 @@ fn shuffles() -> Vec<Experiment> {
     all
 }
 
-/// WRITEs by columns: what goes to one address by rows goes to one a column.
+/// WRITEs by columns: each column goes to an address of its own, instead of one address for rows.
 fn column_writes() -> Vec<Experiment> {
     let of = |columns: usize, ids: bool| {
         let by = if ids { "ids" } else { "bitmaps" };
@@ -340,7 +340,7 @@ fn projections() -> Vec<Experiment> {
     all
 }
 
-/// A bitmap of so many percent of ones, each at random.
+/// A bitmap with `percent` percent of ones, each at random.
 fn random_bits(rows: u64, percent: u64) -> Vec<u8> {
     let mut random = Random::new(SEED + percent);
     let mut bits = vec![0; rows as usize / 8];
@@ -350,7 +350,7 @@ fn random_bits(rows: u64, percent: u64) -> Vec<u8> {
     bits
 }
 
-/// A bitmap of so many percent of ones, in runs of 1 to 127 with gaps to match.
+/// A bitmap with `percent` percent of ones, in runs of 1 to 127 with gaps to match.
 fn runs_of_bits(rows: u64, percent: u64) -> Vec<u8> {
     let mut random = Random::new(SEED + percent);
     let mut bits = vec![0; rows as usize / 8];
@@ -358,7 +358,7 @@ fn runs_of_bits(rows: u64, percent: u64) -> Vec<u8> {
     while row < rows {
         let ones = 1 + random.below(127);
         (row..rows.min(row + ones)).for_each(|row| bits[row as usize / 8] |= 1 << (row % 8));
-        // 64 ones on average.
+        // A run has 64 ones on average.
         row += ones + 1 + random.below((128 * (100 - percent) / percent).max(2) - 1);
     }
     bits
@@ -386,7 +386,7 @@ fn bitmaps() -> Vec<Experiment> {
             let id = format!("bitmap-{kind}-{percent}");
             let experiment = one(&id, &title, Target::Bound(0.90), table.buffers, region);
             match (kind, percent) {
-                // Most rows: little is left to plan.
+                // Most rows are selected: little is left to plan.
                 ("random", 50 | 90) => all.push(experiment),
                 ("random", 10) | ("runs", 90) => {
                     let scheduled = with_schedule(&experiment, rows);
@@ -430,18 +430,18 @@ fn values(id: &str, title: &str, target: Target) -> Experiment {
     Experiment { rows_per_message: 2, ..strided(id, title, target, 80, &values) }
 }
 
-/// The name of the experiment with so many words a cycle.
+/// The id of the experiment with this many words a cycle.
 pub fn words_id(words: u32) -> String {
     format!("packets-128-words-{words}")
 }
 
-/// Gb/s of full beats of payload, of 16 words each, if an assembler reads so many words in a cycle:
+/// Gb/s of full beats of payload, of 16 words each, if an assembler reads `words` words in a cycle:
 /// each beat takes whole cycles.
 pub fn beats_gbps(words: u32) -> f64 {
     f64::from(BEAT_WORDS * 32) / f64::from(BEAT_WORDS.div_ceil(words)) / NS_PER_CYCLE
 }
 
-/// The same messages of 128 B by an assembler that reads 1 to 16 words in a cycle.
+/// Messages of 128 B by an assembler that reads 1 to 16 words in a cycle.
 pub fn words() -> Vec<Experiment> {
     let experiment = |words| {
         let title = format!("messages of 128 B, 32 values of 4 B, {words} words a cycle");
@@ -523,7 +523,7 @@ mod tests {
             let least = if time { 1 } else { PIPELINED };
             assert!(experiment.posts.len() >= least, "{}", experiment.id);
         }
-        // Each is of data of its own.
+        // Each request has data of its own.
         let shuffle = all().into_iter().find(|experiment| experiment.id == "shuffle-2").unwrap();
         let mut places: Vec<_> = shuffle
             .messages()

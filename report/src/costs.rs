@@ -1,4 +1,4 @@
-//! What DMA reads cost on the card that is reported on, measured as `drdma calibrate` does.
+//! Costs of DMA reads on the card that is reported on, measured as `drdma calibrate` does.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -12,12 +12,12 @@ use libdrdma::{Context, optimizer::CostTable};
 
 use crate::rig;
 
-/// Seconds without an end of a measurement after which there is none.
+/// Time that a measurement may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The costs, measured once.
 ///
-/// # Errors
+/// A text, if the card could not be measured.
 /// The card could not be measured.
 pub fn measured() -> Result<&'static CostTable, String> {
     static COSTS: OnceLock<Result<CostTable, String>> = OnceLock::new();

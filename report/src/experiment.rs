@@ -1,4 +1,4 @@
-//! One experiment: what is sent, what is expected of it, and what came out.
+//! An experiment: its requests, its target and its result.
 
 use std::collections::HashSet;
 
@@ -16,67 +16,67 @@ use crate::{
 /// Cycles of a round trip to the host, at most: 1,300 ns, and up to 40 ns by which answers are out of order.
 pub const ROUND_TRIP_CYCLES: u64 = 335;
 
-/// What an experiment is to reach.
+/// Target of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
-    /// So many Gb/s of payload.
+    /// This many Gb/s of payload.
     Gbps(f64),
-    /// So much of the bound, as a share of 1.
+    /// This share, from 0 to 1, of the bound.
     Bound(f64),
-    /// So much of what the wire can carry, as a share of 1.
+    /// This share, from 0 to 1, of the rate that the wire can carry.
     Wire(f64),
-    /// So many million packets a second.
+    /// This many million packets per second.
     MegaPackets(f64),
-    /// So many million requests a second.
+    /// This many million requests per second.
     MegaPosts(f64),
-    /// So many million requests a second, up to the last completion that the host sees.
+    /// This many million requests per second, up to the last completion that the host sees.
     MegaCompletions(f64),
-    /// At most so many cycles beyond so many round trips of PCIe, each of which takes
-    /// [`ROUND_TRIP_CYCLES`]; the card must make exactly so many.
+    /// At most `cycles` cycles beyond `round_trips` round trips of PCIe, each of which takes
+    /// [`ROUND_TRIP_CYCLES`]; the card must make exactly this many.
     Latency { round_trips: u64, cycles: u64 },
-    /// At most a fifth more cycles, up to the last byte, than so many round trips of PCIe, each of which takes
+    /// At most a fifth more cycles, up to the last byte, than this many round trips of PCIe, each of which takes
     /// [`ROUND_TRIP_CYCLES`].
     RoundTrips(u64),
-    /// So much of the rate of another experiment, as a share of 1.
+    /// This share, from 0 to 1, of the rate of another experiment.
     Beside { id: &'static str, share: f64 },
     /// A baseline: this many Gb/s, within a factor.
     About { gbps: f64, factor: f64 },
 }
 
-/// What an experiment sends.
+/// An experiment.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Its name on the command line and in the table of reasons.
+    /// Name on the command line and in the table of reasons.
     pub id: String,
-    /// What it is, for the table.
+    /// Description, for the table.
     pub title: String,
-    /// What it is to reach.
+    /// Target of the experiment.
     pub target: Target,
-    /// What D-RDMA (the paper) reports for it, if anything.
+    /// Value that the D-RDMA paper reports, if it has one.
     pub paper: &'static str,
-    /// Host memory.
+    /// Contents of buffers in host memory.
     pub buffers: Vec<Vec<u8>>,
-    /// The queue pairs' transport.
+    /// Transport of the queue pairs.
     pub transport: Transport,
-    /// Their path MTU.
+    /// Path MTU of the queue pairs in bytes.
     pub mtu: u32,
-    /// WRITE; otherwise SEND.
+    /// True for WRITEs, false for SENDs.
     pub write: bool,
-    /// Rows packed into a message.
+    /// Rows of a message.
     pub rows_per_message: u32,
-    /// What the request says of how it is fetched.
+    /// What determines the DMA reads of a request.
     pub fetched: Fetched,
-    /// Words of 4 B that the card's assembler reads in a cycle, 1 to 16, if not as many as it can.
+    /// Words of 4 B that the card's assembler reads in a cycle, 1 to 16; `None` for as many as it can.
     pub words: Option<u32>,
-    /// How regions are cut into units.
+    /// Row mask: how regions are cut into units.
     pub row_mask: RowMask,
     /// A WRITE by columns: each column goes to an address of its own.
     pub by_columns: bool,
-    /// What is posted, all of it at once.
+    /// Requests, which are all posted at once.
     pub posts: Vec<Post>,
 }
 
-/// Who decides which reads the card makes for a request.
+/// What determines the DMA reads that the card makes for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// The card's registers.
@@ -88,36 +88,36 @@ pub enum Fetched {
     Schedule(Vec<usize>),
 }
 
-/// What a run gave, beside what no card undercuts.
+/// Results of a run, and its bound.
 #[derive(Clone, Debug)]
 pub struct Measurement {
-    /// Bytes of payload.
+    /// Number of payload bytes.
     pub payload: u64,
-    /// Requests.
+    /// Number of requests.
     pub posts: u64,
-    /// Packets on the wire.
+    /// Number of packets on the wire.
     pub packets: u64,
-    /// From the first doorbell to the last byte on the wire, in nanoseconds.
+    /// Time from the first doorbell to the last byte on the wire, in nanoseconds.
     pub whole_ns: f64,
-    /// From the first doorbell to the last byte of the first frame, in nanoseconds.
+    /// Time from the first doorbell to the last byte of the first frame, in nanoseconds.
     pub first_frame_ns: f64,
-    /// From just before the first doorbell to when the last completion was seen, in nanoseconds: up to
+    /// Time from just before the first doorbell to when the last completion was seen, in nanoseconds: up to
     /// [`rig::CYCLES_PER_LOOK`] cycles after it was written.
     pub completed_ns: f64,
-    /// What no card undercuts.
+    /// Bound for any card.
     pub bound: Bound,
-    /// The card's counters.
+    /// Counters of the card.
     pub counters: Counters,
-    /// What the card's reads used of the host's limits.
+    /// Use of the host's limits by the card's reads.
     pub usage: Usage,
     /// Bytes of all frames, without FCS.
     pub frame_bytes: u64,
-    /// What the simulation did.
+    /// Cycles and time of the simulation.
     pub simulated: Simulated,
 }
 
 impl Measurement {
-    /// The time that counts: from the doorbell to the last byte, the first latency taken out once.
+    /// The time that counts, in nanoseconds: from the doorbell to the last byte, without the first latency.
     pub fn ns(&self) -> f64 {
         self.whole_ns - self.bound.latency_ns
     }
@@ -127,12 +127,12 @@ impl Measurement {
         self.bound.gbps(self.payload, self.whole_ns)
     }
 
-    /// Gb/s that no card exceeds.
+    /// Gb/s of payload that no card exceeds.
     pub fn limit(&self) -> f64 {
         self.bound.gbps(self.payload, self.bound.whole_ns)
     }
 
-    /// Gb/s if fetching took no time.
+    /// Gb/s of payload if fetching took no time.
     pub fn wire(&self) -> f64 {
         self.bound.gbps(self.payload, self.bound.wire_ns)
     }
@@ -147,7 +147,7 @@ impl Measurement {
         (self.whole_ns / NS_PER_CYCLE).ceil() as u64
     }
 
-    /// DMA reads and their bytes, all of them.
+    /// Number of all DMA reads, and their bytes.
     pub fn reads(&self) -> (u64, u64) {
         let count = |counter| self.counters.get(counter);
         (
@@ -156,9 +156,9 @@ impl Measurement {
         )
     }
 
-    /// What the assembler did, in percent of all cycles: it read payload, at least a byte; it did while
-    /// another byte waited for its bank; its next beat waited for data from the host; its next beat found
-    /// no room because the packetizer took none. A cycle may count several times.
+    /// Activity of the assembler, in percent of all cycles: cycles in which it read at least a byte of payload; those
+    /// of them in which another byte waited for its bank; those in which its next beat waited for data from the host;
+    /// those in which its next beat found no room because the packetizer took none. A cycle may count several times.
     pub fn assembler(&self) -> [f64; 4] {
         [
             counter::ASSEMBLE_BUSY,
@@ -169,12 +169,12 @@ impl Measurement {
         .map(|what| 100.0 * self.counters.get(what) as f64 / self.cycles() as f64)
     }
 
-    /// Millions of something a second.
+    /// Millions of `count` per second.
     fn mega(&self, count: u64) -> f64 {
         count as f64 * 1e3 / self.ns()
     }
 
-    /// Millions of requests a second, up to the last completion.
+    /// Millions of requests per second, up to the last completion.
     fn mega_completions(&self) -> f64 {
         let ns = self.completed_ns.max(self.whole_ns) - self.bound.latency_ns;
         self.posts as f64 * 1e3 / ns
@@ -187,37 +187,37 @@ impl Measurement {
     }
 }
 
-/// An experiment's measurement beside its target.
+/// Result of an experiment, compared with its target.
 #[derive(Clone, Debug, Default)]
 pub struct Figure {
-    /// What was measured, with its unit.
+    /// Measured value, with its unit.
     pub measured: String,
-    /// The number in it: Gb/s, million packets or requests a second, or cycles.
+    /// Measured number: Gb/s, million packets or requests a second, or cycles.
     pub value: f64,
-    /// What it was to reach, with its unit.
+    /// Target, with its unit.
     pub target: String,
-    /// True if it was reached.
+    /// True if the target was reached.
     pub met: bool,
-    /// The bound in Gb/s.
+    /// Bound in Gb/s of payload.
     pub bound: f64,
-    /// What the wire alone could carry, in Gb/s.
+    /// Gb/s of payload that the wire alone could carry.
     pub wire: f64,
-    /// Goodput of the whole run, in Gb/s.
+    /// Gb/s of payload in the whole run.
     pub gbps: f64,
-    /// The time that counts, and the first latency that is not part of it, in nanoseconds.
+    /// The time that counts, and the first latency, which is not part of it, in nanoseconds.
     pub ns: (f64, f64),
-    /// DMA reads and their bytes: the card's, all of them.
+    /// Number of all DMA reads of the card, and their bytes.
     pub reads: (u64, u64),
-    /// Those that no card undercuts, each for itself.
+    /// Least number of reads, and least number of bytes, for any card.
     pub least: (u64, u64),
-    /// What the assembler did: [`Measurement::assembler`].
+    /// Activity of the assembler: [`Measurement::assembler`].
     pub assembler: [f64; 4],
-    /// What the simulation did.
+    /// Cycles and time of the simulation.
     pub simulated: Simulated,
 }
 
 impl Experiment {
-    /// Remote addresses of a destination: of a WRITE by columns as many as there are.
+    /// Number of remote addresses of a destination: of a WRITE by columns as many as it has columns, else 1.
     pub fn columns(&self) -> usize {
         let first = self.posts.iter().map(|post| match post {
             Post::Partitioned(list) => list.columns.len(),
@@ -230,21 +230,21 @@ impl Experiment {
         if self.by_columns { { first }.next().unwrap_or(1) } else { 1 }
     }
 
-    /// What arrives at each destination, as pieces.
+    /// The messages that should arrive at each destination, as pieces.
     pub fn messages(&self) -> Vec<Destination> {
         let rows = self.rows_per_message as usize;
         layout::messages(&self.posts, &self.buffers, self.row_mask, (rows, self.by_columns))
     }
 
-    /// Destinations.
+    /// Number of destinations.
     pub fn destinations(&self) -> usize {
         self.posts.iter().map(Post::destinations).max().unwrap_or(0)
     }
 
-    /// Runs it, and the one that it is compared with: its figure, and what was measured of it.
+    /// Runs the experiment, and the one that it is compared with. Returns its figure, and what was measured of it.
     ///
     /// # Errors
-    /// The card did something wrong, or nothing.
+    /// The card sent wrong packets, or did not complete.
     pub fn run(&self) -> Result<(Figure, Measurement), RunError> {
         let beside = match self.target {
             Target::Beside { id, .. } => {
@@ -259,10 +259,10 @@ impl Experiment {
         Ok((self.judge(&found, beside), found))
     }
 
-    /// Runs it on the simulated card and checks every message.
+    /// Runs the experiment on the simulated card and checks every message.
     ///
     /// # Errors
-    /// The card did something wrong, or nothing.
+    /// The card sent wrong packets, or did not complete.
     pub fn measure(&self) -> Result<Measurement, RunError> {
         let messages = self.messages();
         let outcome = rig::run(self, &messages)?;
@@ -382,11 +382,11 @@ impl Experiment {
         messages.iter().flat_map(|to| &to.messages).map(one).sum()
     }
 
-    /// Every byte of host memory that the card must see, and what it must send.
+    /// The bytes of host memory that any card must read, and those that it must send.
     fn need(&self, messages: &[Destination], addresses: &[u64], ring_bytes: u64) -> Need {
         let run = |Piece { at, len }: Piece| Run { addr: addresses[at.buffer] + at.offset, len };
         let indexes = self.posts.iter().flat_map(Post::indexes).map(run).collect();
-        // The first payload may be that of any request. That a text's bytes are behind its offsets is left out.
+        // The first payload may be that of any request. Texts count as one round trip less than they take.
         let trips = self.posts.iter().flat_map(|post| match post {
             Post::Partitioned(_) => vec![(2, 2)],
             _ => post.regions().into_iter().map(Region::trips).collect(),

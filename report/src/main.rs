@@ -187,10 +187,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// An experiment, and what it gave; text if it failed.
+/// An experiment and its figure; a text if it failed.
 type Ran = (Experiment, Result<Figure, String>);
 
-/// What a report runs.
+/// Experiments and figures that a report runs.
 struct Selected {
     /// The experiments; those behind the first `listed` are run for figures only.
     experiments: Vec<Experiment>,
@@ -198,7 +198,7 @@ struct Selected {
     figures: Vec<figures::Figure>,
 }
 
-/// Everything whose name contains `only`; figures with what they need, or not at all.
+/// Experiments and figures whose names contain `only`; figures bring the experiments that they need, or are left out.
 fn select(only: Option<&str>, with_figures: bool) -> Result<Selected, String> {
     let wanted = |id: &str| only.is_none_or(|part| id.contains(part));
     let mut experiments = catalogue::all();
@@ -220,7 +220,7 @@ fn select(only: Option<&str>, with_figures: bool) -> Result<Selected, String> {
 /// Seed and number of the random shapes of docs/results.md.
 const SHAPES: (u64, usize) = (2022, 100);
 
-/// How many simulations run at a time.
+/// Number of simulations that run at a time.
 fn processors(threads: Option<usize>) -> usize {
     let all = || thread::available_parallelism().map_or(1, usize::from);
     threads.unwrap_or_else(all).max(1)
@@ -255,7 +255,7 @@ fn measure(
     threads: usize,
 ) -> Result<(), String> {
     let Selected { mut experiments, listed, figures } = select(only, !check)?;
-    // The first one, contiguous data, runs alone: its simulation's speed is a figure, too.
+    // The first experiment, contiguous data, runs alone: the speed of its simulation is a figure, too.
     let rest = experiments.split_off(1.min(experiments.len()));
     let mut ran = run_all(experiments, 1, explain);
     let speed = match ran.first() {
@@ -266,7 +266,7 @@ fn measure(
     let posting = Posting::read(criterion);
     let drawn = draw(&figures, Measured { ran: &ran, posting: &posting });
     let mut wrong = failures(&ran, &drawn);
-    // Shapes have no names: they are part of the whole report only.
+    // Shapes have no names: only the whole report has them.
     let shapes = only.is_none().then(|| {
         let ran = shapes::run(shapes::draw::shapes(SHAPES.0, SHAPES.1), threads);
         wrong.extend(shapes::failures(&ran));
@@ -307,7 +307,7 @@ fn measure(
     }
 }
 
-/// What misses its target, or is worse than recorded, a line each.
+/// A line for each figure that misses its target, or is worse than recorded.
 fn complaints(
     docs: &Path,
     listed: &[Ran],
@@ -329,7 +329,7 @@ fn draw(figures: &[figures::Figure], measured: Measured) -> Vec<Drawn> {
     figures.iter().map(|figure| (*figure, figure.draw(&measured))).collect()
 }
 
-/// What went wrong, a line each.
+/// A line for each experiment or drawing that failed.
 fn failures(ran: &[Ran], drawn: &[Drawn]) -> Vec<String> {
     let wrong = |(experiment, result): &Ran| {
         let error = result.as_ref().err()?;
@@ -342,13 +342,13 @@ fn failures(ran: &[Ran], drawn: &[Drawn]) -> Vec<String> {
     ran.iter().filter_map(wrong).chain(drawn.iter().filter_map(missing)).collect()
 }
 
-/// Runs experiments, so many at a time; the answers are in the same order.
+/// Runs experiments, `threads` at a time; the results are in the same order.
 fn run_all(experiments: Vec<Experiment>, threads: usize, explain: bool) -> Vec<Ran> {
     let results = in_parallel(&experiments, threads, |experiment| run_one(experiment, explain));
     experiments.into_iter().zip(results).collect()
 }
 
-/// Does something with each of a list, so many at a time; the answers are in the same order.
+/// Calls a function for each entry of a list, `threads` at a time; the results are in the same order.
 fn in_parallel<T: Sync, R: Send>(
     list: &[T],
     threads: usize,
@@ -391,7 +391,7 @@ fn run_one(experiment: &Experiment, explain: bool) -> Result<Figure, String> {
     })
 }
 
-/// Synthesises; `check` compares with what is recorded, otherwise it is recorded block by block.
+/// Synthesises blocks. `check` compares them with the record; otherwise they are recorded block by block.
 fn synthesise(docs: &Path, check: bool, only: Option<&str>, limit: Duration) -> Result<(), String> {
     let file = docs.join("resources.json");
     let recorded = Resources::read(&file);
@@ -471,7 +471,7 @@ mod tests {
     fn figures_bring_the_experiments_that_they_need() {
         let Selected { experiments, listed, figures } = select(Some("figure-15"), true).unwrap();
         assert_eq!((experiments.len(), listed, figures.len()), (16, 0, 1));
-        // Nothing is run twice.
+        // No experiment is run twice.
         let all = select(None, true).unwrap();
         let ids: std::collections::BTreeSet<_> =
             all.experiments.iter().map(|experiment| &experiment.id).collect();

@@ -1,4 +1,4 @@
-//! docs/results.md.
+//! The page docs/results.md.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -14,24 +14,24 @@ use crate::{
     shapes::summary::Summary,
 };
 
-/// Cycles a second that the simulation is to reach.
+/// Cycles per second that the simulation should reach.
 const SPEED: f64 = 50_000.0;
 
-/// Everything that was measured.
+/// Measurements that the page shows.
 pub struct Results<'a> {
-    /// Every experiment that was run, and what it gave; text if it failed.
+    /// Every experiment that was run, and its figure; a text if it failed.
     pub figures: &'a [(Experiment, Result<Figure, String>)],
     /// The paper's figures.
     pub drawn: &'a [(figures::Figure, Result<Drawing, String>)],
-    /// Posting, if criterion's figures are there.
+    /// Costs of posting, if criterion's figures are there.
     pub posting: Result<Posting, String>,
-    /// Random shapes.
+    /// Summary of random shapes.
     pub shapes: &'a Summary,
-    /// The simulation of the whole card under load, no other beside it.
+    /// Speed of the simulation of the whole card under load, with no other one at the same time.
     pub speed: Option<Simulated>,
-    /// What the card takes of a U50, as last recorded.
+    /// Resources that the card takes of a U50, as last recorded.
     pub resources: Result<Resources, String>,
-    /// The machine's processor.
+    /// Name of the machine's processor.
     pub processor: String,
 }
 
@@ -67,7 +67,7 @@ anything else fails the report, however fast it is.
 ";
 
 impl Results<'_> {
-    /// The page.
+    /// The page's text.
     pub fn page(&self) -> String {
         let mut page = HEAD.to_owned();
         page += "\n## Goodput, packets and latency\n\n";
@@ -117,7 +117,7 @@ impl Results<'_> {
         finished(table, 4)
     }
 
-    /// The reasons, each with what it is the reason for.
+    /// The reasons, each with the experiments that it applies to.
     fn reasons(&self) -> String {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         let mut add = |reason, title| match reasons.iter_mut().find(|(known, _)| *known == reason) {
@@ -184,7 +184,7 @@ impl Results<'_> {
         };
         let mut table = markdown(&["", "ns a row", "95 % confidence", "times"]);
         let mut row = |name: &str, cost: Cost| {
-            // Three digits, however small.
+            // Small numbers have three digits as well.
             let number = |ns: f64| match ns {
                 ns if ns < 0.1 => format!("{ns:.4}"),
                 ns if ns < 10.0 => format!("{ns:.2}"),
@@ -229,7 +229,7 @@ impl Results<'_> {
     }
 }
 
-/// The file with the plot of random shapes, in the folder of the documents.
+/// Path of the file with the plot of random shapes, in the folder of the documents.
 pub const SHAPES_FILE: &str = "figures/shapes.svg";
 
 const SHAPES: &str = "\
@@ -273,7 +273,7 @@ pub fn markdown(header: &[&str]) -> Table {
     table
 }
 
-/// Its text, the columns from that one on aligned to the right.
+/// The table's text, with the columns from `right` on aligned to the right.
 pub fn finished(mut table: Table, right: usize) -> String {
     for column in table.column_iter_mut().skip(right) {
         column.set_cell_alignment(CellAlignment::Right);

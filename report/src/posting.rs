@@ -1,4 +1,4 @@
-//! What criterion measured of posting (`cargo bench --package libdrdma --bench posting`).
+//! Costs of posting, as criterion measured them (`cargo bench --package libdrdma --bench posting`).
 
 use std::{fs, path::Path};
 
@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 /// Rows that each of the benchmarks posts.
 const ROWS: f64 = 65_536.0;
-/// How many times cheaper descriptions are to be than anything else.
+/// How many times cheaper descriptions should be than the other ways.
 const TIMES: f64 = 100.0;
 
-/// The part of criterion's `estimates.json` that is of interest.
+/// The part of criterion's `estimates.json` that is used.
 #[derive(Deserialize)]
 struct Estimates {
     mean: Estimate,
@@ -27,33 +27,33 @@ struct Interval {
     upper_bound: f64,
 }
 
-/// Nanoseconds a row: the mean, and its 95 % confidence interval.
+/// Nanoseconds for a row: the mean, and its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// The mean.
+    /// Mean of the costs.
     pub mean: f64,
-    /// The interval's lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// The interval's upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
-/// The three ways of one run.
+/// Costs of the three ways to post, in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Posting {
-    /// Described: bitmapped regions, one request.
+    /// Cost of described regions: bitmapped ones, in one request.
     pub described: Cost,
-    /// A scatter-gather list a row.
+    /// Cost of scatter-gather lists, one for each row.
     pub lists: Cost,
-    /// Gathered into a buffer.
+    /// Cost of copies into a buffer.
     pub copied: Cost,
 }
 
 impl Posting {
-    /// Reads what criterion left in its folder.
+    /// Reads the files that criterion left in its folder.
     ///
     /// # Errors
-    /// A file that is not there, or not criterion's.
+    /// A file is missing, or is not criterion's.
     pub fn read(folder: &Path) -> Result<Self, String> {
         let cost = |name: &str| {
             let path = folder.join("posting").join(name).join("new").join("estimates.json");
@@ -69,7 +69,7 @@ impl Posting {
         self.lists.mean.min(self.copied.mean) / self.described.mean
     }
 
-    /// The target, in words, and whether it was reached.
+    /// The target as text, and whether it was reached.
     pub fn target(&self) -> (String, bool) {
         (format!(">= {TIMES} times cheaper than either"), self.ratio() >= TIMES)
     }

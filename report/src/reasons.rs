@@ -1,4 +1,4 @@
-//! Why a figure is missed: what is known about it, by the experiment's name. Shown in the report only
+//! Reasons why figures are missed, by the experiment's name. A reason is shown in the report only
 //! while the figure is missed.
 
 /// Name of the experiment, reason.
@@ -95,7 +95,7 @@ const REQUEST_A_ROW: &str = "Every row is a request of its own, and its reads to
      card, whose lists are its strength.";
 const BLOCKS: &str = "What is beyond the round trips are the latencies of the blocks that a request passes: \
      placer 19 cycles, packetizer 12, gather 10, decoder 9, sequencer 8, segmenter 5, and less in others.";
-/// Why the card has more lookup tables than wanted.
+/// Why the card has more lookup tables than intended.
 pub const LUTS: &str = "Two paths make an address for each of 64 bytes a cycle. Of the columns' LUTs 9,500 place \
      16 rows' bytes, 8,300 plan their reads, 7,000 find 16 selected rows a cycle, 7,600 keep and pack them; of the \
      placer's 4,500 compare the blocks of 16 lanes with one another, 6,400 with 112 that are placed, and 3,700 \

@@ -1,4 +1,4 @@
-//! docs/results.json: what was measured last, to which later measurements are compared.
+//! docs/results.json: the figures that were measured last, which later ones are compared with.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Experiment, Figure, Target};
 
-/// By which share a figure may become worse.
+/// Share by which a figure may become worse.
 const SLACK: f64 = 0.1;
 
 /// True if a value is worse than a recorded one by more than a tenth; of a time, less is better.
@@ -22,7 +22,7 @@ pub fn is_worse(value: f64, recorded: f64, time: bool) -> bool {
 pub struct Record(BTreeMap<String, f64>);
 
 impl Record {
-    /// What these experiments gave; those that failed gave nothing.
+    /// The record of these figures; experiments that failed have none.
     pub fn of<'a>(ran: impl IntoIterator<Item = (&'a Experiment, &'a Figure)>) -> Self {
         let rounded = |value: f64| (value * 100.0).round() / 100.0;
         let entry = |(experiment, figure): (&Experiment, &Figure)| {
@@ -48,7 +48,7 @@ impl Record {
         serde_json::to_string_pretty(self).expect("names and numbers") + "\n"
     }
 
-    /// What is wrong with a figure: it misses its target, or it is worse than the recorded one by more than a
+    /// The complaints about a figure: it misses its target, is worse than the recorded one by more than a
     /// tenth, or not recorded.
     pub fn complaints(&self, experiment: &Experiment, figure: &Figure) -> Vec<String> {
         let Figure { measured, target, met, .. } = figure;
@@ -57,7 +57,7 @@ impl Record {
         missed.into_iter().chain(self.worse(experiment, figure)).collect()
     }
 
-    /// Says so if a figure is worse than the recorded one by more than a tenth, or not recorded.
+    /// A complaint if a figure is worse than the recorded one by more than a tenth, or not recorded.
     pub fn worse(&self, experiment: &Experiment, figure: &Figure) -> Option<String> {
         let Experiment { id, target, .. } = experiment;
         let Some(&then) = self.0.get(id) else {
@@ -89,7 +89,7 @@ mod tests {
             assert_eq!(record.worse(find(id), &figure(better)), None);
             assert!(record.worse(find(id), &figure(worse)).unwrap().contains("100 is recorded"));
             assert!(Record::default().worse(find(id), &figure(better)).is_some());
-            // A target counts, whatever is recorded.
+            // The target counts, even if a worse value is recorded.
             assert_eq!(record.complaints(find(id), &figure(better)), [""; 0]);
             assert_eq!(record.complaints(find(id), &figure(worse)).len(), 1);
             let missed = Figure { met: false, ..figure(100.0) };

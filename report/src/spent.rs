@@ -6,7 +6,7 @@ use drdma_sim::{clock::NS_PER_CYCLE, pcie::usage::Usage};
 
 use crate::{experiment::Measurement, rig};
 
-/// Rate, bound and share.
+/// Rate, bound and share, as text.
 pub fn rate(found: &Measurement) -> String {
     let (gbps, limit, share) = (found.gbps(), found.limit(), found.share());
     format!("{gbps:.1} Gb/s, bound {limit:.1}, share {share:.3}")

@@ -50,10 +50,10 @@ pub fn open(uri: &str, network: Network) -> Result<Box<dyn Card>, OpenError> {
     Ok(open_slot(uri, network)?)
 }
 
-/// The same, with what belongs to the slot that holds the card.
+/// Like [`open`], but returns the card with its slot.
 ///
 /// # Errors
-/// As [`open`].
+/// Those of [`open`].
 pub fn open_slot(uri: &str, network: Network) -> Result<Box<dyn Slot>, OpenError> {
     let uri: DeviceUri = uri.parse()?;
     match uri.scheme() {
@@ -63,8 +63,8 @@ pub fn open_slot(uri: &str, network: Network) -> Result<Box<dyn Slot>, OpenError
     }
 }
 
-/// Does what takes minutes before the card of `uri` is opened for the first time: the simulated
-/// hardware is built. `watch` is told of every step, and of none if it is built already.
+/// Prepares what takes minutes before the card of `uri` is opened for the first time: the simulated
+/// hardware is built. `watch` is called at every step, and not at all if it is built already.
 ///
 /// # Errors
 /// If the URI is wrong (as [`open`] says), or the hardware was not built.
@@ -87,7 +87,7 @@ pub fn prepare(uri: &str, watch: &mut dyn Watch) -> Result<(), PrepareError> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrepareError {
-    /// Its URI is wrong.
+    /// The URI is wrong.
     #[error(transparent)]
     Uri(#[from] OpenError),
     /// The simulated hardware was not built.

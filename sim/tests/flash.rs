@@ -29,13 +29,13 @@ fn write(shell: &mut FlashShell, image: &[u8]) -> Result<Outcome, FlashError> {
     Flash::open(shell)?.write(image, &mut quiet)
 }
 
-/// What a board with these cells boots.
+/// The result of booting a board with these cells.
 fn booted(array: &Array) -> Booted {
     let layout = Layout::new(0x0100_2012, mt25q::SIZE).unwrap();
     boot(array, layout.golden, layout.main, IDCODE)
 }
 
-/// What is booted if this image is in the main segment as a whole.
+/// The result of booting if this image is in the main segment as a whole.
 fn main_of(image: &[u8]) -> Booted {
     let mut array = golden();
     array.put(MAIN, image);
@@ -98,7 +98,7 @@ fn what_is_right_is_kept_and_a_shorter_image_leaves_nothing_of_a_longer_one() {
     assert_eq!(booted(&shell.chip.array), main_of(&other));
 }
 
-/// Every operation of a run is the last one once, and half done.
+/// Lets the power fail in the middle of every operation of a run, one after the other.
 fn survives_power_loss(before: Option<&[u8]>, image: &[u8]) {
     let mut array = golden();
     let mut legal = vec![main_of(image)];
@@ -128,7 +128,7 @@ fn survives_power_loss(before: Option<&[u8]>, image: &[u8]) {
             None => panic!("operation {operation} (seed {seed}): a part of an image was booted"),
         }
         assert_eq!(golden_segment(&shell.chip.array), untouched, "operation {operation}");
-        // The same command continues, and does not begin again.
+        // The same command continues where it was interrupted.
         let mut shell = shell.power_cycle();
         write(&mut shell, image).unwrap();
         assert_eq!(booted(&shell.chip.array), legal[0], "operation {operation}");
@@ -221,7 +221,7 @@ fn a_chip_that_fails_is_reported_with_the_place_and_the_board_falls_back() {
         let (error, shell) = fails(faults);
         assert!(error.starts_with(text), "{error}");
         assert!(matches!(booted(&shell.chip.array), Booted::Golden(_)));
-        // The flags are cleared: the next run is told of its own failures only.
+        // The flags are cleared, so that the next run only sees its own failures.
         let mut shell = shell.power_cycle();
         write(&mut shell, &sample::stream(IDCODE, 30_000, 11)).unwrap();
     }
@@ -296,7 +296,7 @@ fn an_operation_that_an_earlier_process_left_running_is_waited_for() {
     let image = sample::stream(IDCODE, 300, 16);
     let mut shell = board(golden());
     let block = FlashBlock::find(&mut shell).unwrap();
-    // A command that erases a sector, and then nobody waits for it; and one that is half sent.
+    // An earlier process began to erase a sector, or has sent a command by half.
     let mut spi = drdma_driver::flash::spi::Spi::new(&mut shell, block.control);
     spi.warm_up().unwrap();
     spi.send(&[0x06], Lines::One).unwrap();
@@ -330,7 +330,7 @@ fn a_shell_without_a_flash_that_can_be_written_safely_is_named() {
         assert!(error.starts_with(text), "{error}");
         assert_eq!(shell.chip.operations, 0);
     }
-    // A list that leads out of BAR0.
+    // The list of register blocks leads out of BAR0.
     let mut shell = board(golden());
     shell.set(0x40 + 8, 0x0fff_0000);
     assert!(matches!(Flash::open(&mut shell), Err(FlashError::NoFlash)));
@@ -395,7 +395,7 @@ fn the_model_wraps_within_a_page_only_clears_bits_and_ignores_what_it_must() {
     // Addresses of three bytes, across the page's end, which comes to its start.
     command(&[0x06]);
     command(&[0x02, 0, 1, 0xff, 0x0f, 0xf0]);
-    // Still busy, so that neither is done.
+    // The chip is busy, so that neither command is executed.
     command(&[0x06]);
     command(&[0x02, 0, 1, 0xff, 0x00]);
     spi.shell().wait(std::time::Duration::from_millis(1));
@@ -404,7 +404,7 @@ fn the_model_wraps_within_a_page_only_clears_bits_and_ignores_what_it_must() {
         spi.deselect().unwrap();
         spi.shell().wait(std::time::Duration::from_secs(1));
     };
-    // Not enabled.
+    // Writes are not enabled.
     command(&[0x02, 0, 1, 0xff, 0x00]);
     // Ones do not set bits.
     command(&[0x06]);

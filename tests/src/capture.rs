@@ -6,7 +6,7 @@ use crate::frame;
 /// The frames of a pcap file.
 ///
 /// # Panics
-/// If it is none.
+/// If the bytes are no pcap file.
 pub fn frames(file: &[u8]) -> Vec<Vec<u8>> {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
     assert!(matches!(word(0), 0xa1b2_c3d4 | 0xa1b2_3c4d), "not a little-endian pcap file");

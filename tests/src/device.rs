@@ -12,13 +12,13 @@ use crate::{
     expect::{Completion, Expected},
 };
 
-/// Nothing in a test takes that long, not even a large job on a machine that does many other things.
+/// Time without a completion that is too long in any test, even for a large job on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What the device did with a job.
+/// Runs a job on a device. Returns completions and frames.
 ///
 /// # Errors
-/// What went wrong, other than posts that complete with another status than success.
+/// A text, if the job did not run to its end. A post that completes with an error is none.
 pub fn run(uri: &str, job: &Value) -> Result<Expected, String> {
     let job = Job::parse(&job.to_string(), Path::new(".")).map_err(|e| e.to_string())?;
     let network = Network::new();

@@ -1,4 +1,4 @@
-//! What a job must do, computed the slow and obvious way.
+//! The results that a job must have, computed the slow and obvious way.
 //!
 //! This follows `docs/semantics.md` line by line, over the JSON itself. It shares no code with the
 //! devices or with `libdrdma`: not even the layouts.
@@ -15,21 +15,21 @@ use kinds::{
     Element, column_covered, column_values, entry_len, led_to, little, pack, views_covered,
 };
 
-/// How one post ended.
+/// Completion of a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The request's name.
     pub wr_id: u64,
     /// The status's name.
     pub status: String,
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub bytes: u64,
 }
 
 /// Frames by the queue pair number that they are for, in order.
 pub type Frames = BTreeMap<u32, Vec<Vec<u8>>>;
 
-/// What a job must do.
+/// Results that a job must have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// One per post, in order.
@@ -48,7 +48,7 @@ type Bytes = Vec<u8>;
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     buffers: HashMap<String, Bytes>,
-    /// The addresses that they hold: where, and of what.
+    /// Pointers in buffers: their places and targets.
     pointers: HashMap<(String, u128), (Value, u128)>,
 }
 
@@ -80,7 +80,7 @@ impl Memory {
         &self.buffers[buffer]
     }
 
-    /// The same, to change them.
+    /// All bytes of a buffer, to change them.
     pub fn bytes_mut(&mut self, buffer: &str) -> &mut [u8] {
         self.buffers.get_mut(buffer).expect("a buffer of the job")
     }
@@ -124,7 +124,7 @@ pub fn run(job: &Value) -> Expected {
         let queue = (is_shared(post), set);
         let wr_id = post["wr_id"].as_u64().unwrap();
         let mut complete = |status: &str, bytes| {
-            // Of an unsignaled post only a failure is told.
+            // An unsignaled post has a completion only if it fails.
             if status == "success" && post["signaled"] == false {
                 return;
             }
@@ -167,7 +167,7 @@ pub fn messages(
 ) -> Result<Vec<Vec<Bytes>>, Failure> {
     let destinations = destinations(post);
     let partitioned = post.get("partitioned");
-    // The region that all destinations share comes before them.
+    // The region that all destinations share is checked before them.
     if partitioned.is_some_and(|region| !partitioned_covered(region, memory)) {
         return Err((None, "local_protection_error"));
     }
@@ -187,7 +187,7 @@ pub fn messages(
     let mut all = Vec::new();
     for (i, destination) in destinations.iter().enumerate() {
         if post["inline"] == true {
-            // One message, shorter than any packet, whatever else the post says.
+            // Inline data are one message, shorter than any packet, whatever else the post says.
             let bytes = list(&destination["regions"]).iter().flat_map(|region| {
                 pack(&rows(region, memory).expect("inside its buffer").concat().concat())
             });
@@ -196,7 +196,7 @@ pub fn messages(
         }
         let mut regions = Vec::new();
         if let Some(region) = partitioned {
-            // Keys that lead nowhere are the first destination's fault, which is the first one here.
+            // Keys that lead nowhere are the fault of the first destination, which is the first one here.
             let rows = partition(region, number(&destination["partition"]), memory);
             regions.push(rows.ok_or((Some(i), "local_protection_error"))?);
         } else {
@@ -247,7 +247,7 @@ fn covered(region: &Value, memory: &Memory) -> bool {
             let (rows, bitmap) = (number(&region["rows"]), &region["bitmap"]);
             let bytes = (optional(&bitmap["bit"], 0) + rows).div_ceil(8);
             let bits = memory.get(&bitmap["buffer"], number(&bitmap["offset"]), bytes);
-            // Rows that are read though nobody needs them change nothing, but must be there.
+            // Fetch rows do not change the result, but must be inside their buffer.
             let inside = |place: &Value| {
                 memory.get(&place["buffer"], number(&place["offset"]), rows.div_ceil(8)).is_some()
             };
@@ -258,7 +258,7 @@ fn covered(region: &Value, memory: &Memory) -> bool {
                         .iter()
                         .all(|column| column_covered(column, rows, memory))
         }
-        // The pointer array is made by whoever runs the job; the records are checked as read.
+        // The device makes the pointer array; the records are checked as they are read.
         "pointer_mapped" => {
             list(&region["pointers"]).is_empty()
                 || list(&region["pattern"]).iter().all(|extent| led_to(extent, memory))
@@ -342,7 +342,7 @@ fn chain(region: &Value, first: &Value, memory: &Memory) -> Option<Vec<(Value, u
         match memory.pointers.get(&(text(&at.0).to_owned(), next)) {
             Some(to) => at = to.clone(),
             None if little(bytes) == optional(&chase["end"], 0) => return Some(records),
-            // Some other number, which is no address of a buffer.
+            // The pointer is another number, which is no address of a buffer.
             None => return None,
         }
     }

@@ -10,7 +10,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// From a job's `mac` and `ip`.
+    /// Reads a job's `mac` and `ip`.
     pub fn of(mac: &Value, ip: &Value) -> Self {
         let byte = |text: &str| u8::from_str_radix(text, 16).expect("hexadecimal");
         let mac: Vec<u8> = mac.as_str().expect("a MAC").split(':').map(byte).collect();
@@ -19,7 +19,7 @@ impl Endpoint {
     }
 }
 
-/// What the base transport header says.
+/// Fields of the base transport header, and of the headers before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Transport {
     /// The sender's queue pair.
@@ -28,7 +28,7 @@ pub struct Transport {
     pub dest_qpn: u32,
     /// The whole opcode.
     pub opcode: u8,
-    /// An acknowledgement is asked for.
+    /// True if an acknowledgement is asked for.
     pub ack: bool,
     /// Packet sequence number.
     pub psn: u32,
@@ -41,7 +41,7 @@ pub struct Transport {
 /// Bytes before the base transport header, in a frame without a tag.
 const BTH: usize = 14 + 20 + 8;
 
-/// Where the base transport header starts.
+/// Offset of the base transport header.
 fn bth(frame: &[u8]) -> usize {
     if frame[12..14] == [0x81, 0] { BTH + 4 } else { BTH }
 }

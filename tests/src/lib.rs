@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: random jobs, and what they must do.
+//! Common code of the end-to-end tests: random jobs, and their expected results.
 
 pub mod capture;
 pub mod device;

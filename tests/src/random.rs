@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// The generator.
+/// A generator of random numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -12,7 +12,7 @@ impl Random {
         Self(seed)
     }
 
-    /// Any number.
+    /// A random number of 64 bits.
     pub fn any(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -21,7 +21,7 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// A number of the range.
+    /// A random number in the range.
     pub fn range(&mut self, range: RangeInclusive<u64>) -> u64 {
         let (start, end) = range.into_inner();
         assert!(start <= end, "an empty range: {start} to {end}");
@@ -31,7 +31,7 @@ impl Random {
         }
     }
 
-    /// A number of the range, small ones far more often: every order of magnitude as often as any.
+    /// A random number in the range, small ones far more often: every order of magnitude is equally likely.
     pub fn skewed(&mut self, range: RangeInclusive<u64>) -> u64 {
         let (start, end) = range.into_inner();
         let bits = u64::from(64 - (end - start).leading_zeros());
@@ -39,17 +39,17 @@ impl Random {
         self.range(start..=start + limit.min(end - start))
     }
 
-    /// True once in so many times.
+    /// True once in `times` times, on average.
     pub fn one_in(&mut self, times: u64) -> bool {
         self.any().is_multiple_of(times)
     }
 
-    /// One of them.
+    /// A random entry of a list.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.range(0..=choices.len() as u64 - 1) as usize]
     }
 
-    /// So many bytes.
+    /// Random bytes.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         (0..len).map(|_| self.any() as u8).collect()
     }

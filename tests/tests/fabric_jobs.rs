@@ -16,10 +16,10 @@ use drdma_tests::fabric::{
 use serde_json::{Value, json};
 
 /// What is drawn for a network that loses frames. The refusal of a message may be lost, and is
-/// not told twice: the sender then ends with a time-out.
+/// not sent twice: the sender then ends with a time-out.
 const BAD: Abilities =
     Abilities { faults: true, datagrams: true, answers: true, refusals: false, hardware: None };
-/// After so many failures something is known to be broken.
+/// Number of failures after which a device is known to be broken.
 const ENOUGH: usize = 5;
 
 /// A number from the environment.
@@ -28,8 +28,8 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, not a number")))
 }
 
-/// What is wrong with what cards do with a job, if anything. A part of a job that has no meaning of its
-/// own is not wrong.
+/// The fault of cards with a job, if there is one. A part of a job whose results are not determined has
+/// none.
 fn problem(job: &Value) -> Option<String> {
     let expected = expect::run(job).ok()?;
     match on_cards(job, 1) {
@@ -59,7 +59,7 @@ fn run(abilities: Abilities, first: u64, count: u64) {
         }
     }
     if let Some((seed, job)) = failures.first() {
-        // What is left of a job when some steps are gone may be none.
+        // A job without some of its steps may not be valid.
         let is_job = |job: &Value| FabricJob::parse(&job.to_string(), Path::new(".")).is_ok();
         let least = shrink(job, &|job| is_job(job) && problem(job).is_some());
         let seeds: Vec<_> = failures.iter().map(|(seed, _)| seed).collect();
@@ -98,7 +98,7 @@ fn random_jobs_among_simulated_hardware_over_a_bad_network_do_what_they_mean() {
     run(abilities, 3 << 32, number("DRDMA_TEST_RTL_FABRIC_JOBS").unwrap_or(20).div_ceil(5));
 }
 
-/// One queue pair, SENDs into receives that are there and WRITEs, of one packet and of several.
+/// One queue pair, SENDs into receives that are posted and WRITEs, of one packet and of several.
 #[test]
 fn simulated_hardware_sends_again_what_is_lost() {
     let (count, len) = (300_u64, 700_u64);
@@ -191,7 +191,7 @@ fn messages_of_no_bytes_pass_between_simulated_hardware_and_reference_cards() {
             steps.push(receive);
         }
         let mut send = json!({"node": "a", "verb": "post_send", "qp": qp, "wr_id": i, "op": op, "regions": []});
-        // Some have bytes, so that there is something before and behind; READs never do.
+        // Some messages have bytes, so that there is something before and behind the empty ones; READs never have.
         let has_bytes = i % 4 == 1;
         if has_bytes {
             send["regions"] = region("t", i, if appends { 600 } else { 1 + i * 3 });
@@ -250,7 +250,7 @@ fn a_node_of_simulated_hardware_posts_more_than_its_card_keeps() {
                             {"name": "in", "size": 8 * count, "access": ["remote_write"]} ]})
     };
     let nodes = [end("a", "rtl:", "b", 1), end("b", "rtl:", "a", 2)];
-    // Unsignaled ones come to nothing that the host could wait for.
+    // Unsignaled ones have no completion that the host could wait for.
     let steps: Vec<Value> = (0..count)
         .map(|i| {
             let signaled = i + qps >= count;
@@ -300,7 +300,7 @@ fn a_node_of_simulated_hardware_answers_reads() {
             read(&mut steps, qp, "b/t", 11 * i + qp, len);
         }
     }
-    // What was written before is there.
+    // The bytes of the earlier WRITEs are there.
     for qp in 0..3 {
         let (offset, len) = (20_000 * qp + 5, 9_001);
         steps.push(json!({"node": "a", "verb": "post_send", "qp": format!("q{qp}"),
@@ -344,7 +344,7 @@ fn a_node_of_simulated_hardware_answers_atomics() {
     for k in 0..300 {
         let (node, qp) = [("a", "x"), ("a", "y"), ("c", "z")][k % 3];
         let place = |buffer: &str, offset: usize, len: usize| json!([{"type": "contiguous", "buffer": buffer, "offset": offset, "len": len}]);
-        // Each queue pair has counters of its own, all in one page: so every value before is known.
+        // Each queue pair has counters of its own, all in one page: so every earlier value is known.
         let counter = 8 * (COUNTERS * (k % 3) + k / 3 % COUNTERS);
         let mut step = json!({"node": node, "verb": "post_send", "qp": qp, "wr_id": k,
                               "remote": "b/t", "remote_offset": counter});
@@ -375,7 +375,7 @@ fn a_node_of_simulated_hardware_answers_atomics() {
     let bad = json!({"loss": 0.02, "duplicate": 0.02, "reorder": 0.02, "seed": 2});
     for network in [json!({"seed": 1}), bad] {
         if network["loss"] != Value::Null {
-            // A READ that is answered again may see what came behind it.
+            // A READ that is answered again may see later changes.
             steps.retain(|step| step["op"] != "read");
         }
         let job = json!({"network": network, "nodes": nodes, "steps": steps});

@@ -1,4 +1,4 @@
-//! Where the card puts what it reads: software foretells the place of every byte that is fetched into the
+//! Placement of the data that the card reads: software predicts the place of every byte that is fetched into the
 //! segmented memory, and the RTL reads it to there.
 
 use std::{cell::Cell, collections::HashSet, time::Duration};
@@ -20,20 +20,20 @@ const MEMORY: usize = 4 << 20;
 /// Bytes of the segmented memory.
 const MEMORY_OF_CARD: u64 = 128 << 10;
 
-/// A card on the RTL whose reads are written down.
+/// A card on the RTL whose reads are logged.
 struct Bench {
     reads: ReadLog,
     network: Network,
     pd: ProtectionDomain,
     cq: CompletionQueue,
-    /// Where the next window of columns begins in the segmented memory.
+    /// Start of the next window of columns in the segmented memory.
     at: Cell<u64>,
 }
 
-/// The bytes that were read into a window, and where each went.
+/// Bytes that were read into a window: address, and place in the window.
 type Window = HashSet<(u64, u64)>;
 
-/// What reads bring into the window that starts there.
+/// The bytes that reads bring into the window that begins at `start`.
 fn bytes_of(reads: &[Descriptor], start: u64) -> Window {
     let bytes = |read: &Descriptor| {
         let (addr, at) = (read.addr, read.ram_addr - start);
@@ -69,14 +69,14 @@ impl Bench {
         qp
     }
 
-    /// What has been read since the last time, once a request has completed, in order.
+    /// The reads since the last call, once a request has completed, in order.
     fn reads(&self) -> Vec<Descriptor> {
         let done = self.cq.wait(1, Duration::from_secs(60)).unwrap();
         assert!(done.iter().all(|completion| completion.status == Status::Success), "{done:?}");
         std::mem::take(&mut *self.reads.lock().unwrap())
     }
 
-    /// The same by window, of windows of so many bytes each: one lies behind the other, or at the start of the
+    /// The bytes of windows of these sizes, in order: a window lies behind the one before, or at the start of the
     /// memory where the largest would not fit behind it.
     fn windows(&self, sizes: impl IntoIterator<Item = u64>) -> Vec<Window> {
         let reads = self.reads();
@@ -106,12 +106,12 @@ impl Bench {
 /// A request whose rows the card packs.
 struct Columns<'a> {
     lanes: &'a [Lane],
-    /// Which rows somebody gets.
+    /// For each row: whether any destination gets it.
     selected: &'a [bool],
 }
 
 impl Columns<'_> {
-    /// Checks that the rows went where software says, if a window begins where the one before ends.
+    /// Checks that the rows went where software predicts, if a window begins where the one before ends.
     fn check(&self, bench: &Bench) {
         let most = ColumnPlacement::window_rows(self.lanes).unwrap() as usize;
         let wanted = self.selected.chunks(most);
@@ -123,7 +123,7 @@ impl Columns<'_> {
         }
     }
 
-    /// Checks the same if rows that nobody gets are left out.
+    /// Checks the same for windows without rows that no destination gets.
     fn check_sparse(&self, bench: &Bench, merge_threshold: u32) {
         let rows = self.selected.len() as u64;
         let bits = bits(self.selected);
@@ -140,12 +140,12 @@ impl Columns<'_> {
         assert_eq!(checked, self.selected.iter().filter(|selected| **selected).count());
     }
 
-    /// Bytes of a window of so many rows.
+    /// Bytes of a window of `rows` rows.
     fn size(&self, rows: u32) -> u64 {
         ColumnPlacement::new(self.lanes, rows).unwrap().size()
     }
 
-    /// Checks rows of a window: each with its row in the window.
+    /// Checks rows of a window; each has its row in the window.
     fn check_window(&self, window: &Window, rows: u32, each: impl IntoIterator<Item = (u64, u32)>) {
         let placement = ColumnPlacement::new(self.lanes, rows).unwrap();
         for (row, in_window) in each {
@@ -220,7 +220,7 @@ fn extents_of_a_period_lie_where_software_says() {
         let mut region =
             Strided::new(&memory).offset(random.range(0..=99)).period(period).count(rows);
         for _ in 0..random.range(1..=4) {
-            // Some go beyond the period, or overlap.
+            // Some extents go beyond the period, or overlap.
             let (offset, len) = (random.range(0..=period + 9), random.range(1..=16));
             region = region.extent(offset, len);
         }
@@ -246,7 +246,7 @@ fn columns_of_several_destinations_lie_where_software_says() {
     let mut random = Random::new(3);
     for _ in 0..8 {
         let rows = random.range(256..=20_000);
-        // Rows of a third partition are sent to nobody.
+        // Rows of a third partition are not sent.
         let partitions: Vec<u8> = (0..rows).map(|_| random.range(0..=2) as u8).collect();
         ids.store_at(0, &partitions);
         let region = columns(&mut random, rows)
@@ -264,7 +264,7 @@ fn columns_of_several_destinations_lie_where_software_says() {
     }
 }
 
-/// Checks that rows which are fetched one by one lie where software says, and returns how many windows they took.
+/// Checks that rows which are fetched one by one lie where software predicts, and returns the number of their windows.
 /// A window ends where the next block is not in it.
 fn check_blocks(reads: &[Descriptor], rows: impl Iterator<Item = Vec<Fragment>>) -> usize {
     let mut placement = BlockPlacement::default();

@@ -1,7 +1,7 @@
 //! Random jobs do on every device what `docs/semantics.md` says, packet by packet.
 //!
-//! A failure prints the seed. `DRDMA_TEST_SEED=n` runs only that job, `DRDMA_TEST_JOBS=n` so many
-//! on the reference model, `DRDMA_TEST_RTL_JOBS=n` so many on the simulated hardware;
+//! A failure prints the seed. `DRDMA_TEST_SEED=n` runs only that job, `DRDMA_TEST_JOBS=n` that many jobs
+//! on the reference model, `DRDMA_TEST_RTL_JOBS=n` that many on the simulated hardware;
 //! `DRDMA_TEST_FIRST=n` begins with another seed; `DRDMA_TEST_WITH=word` passes over jobs without
 //! that word, `chase` for instance.
 
@@ -19,13 +19,13 @@ use drdma_tests::{
     random_job::{Limits, generate},
 };
 
-/// After so many failures a device is known to be broken.
+/// Number of failures after which a device is known to be broken.
 const ENOUGH: usize = 10;
 
-/// Jobs on the simulated hardware, unless told: some minutes' worth.
+/// Number of jobs on the simulated hardware by default: some minutes' worth.
 const RTL_JOBS: u64 = 500;
 
-/// For so many of them there is a large one.
+/// Number of other jobs for each large one.
 const LARGE: u64 = 10;
 
 /// A number from the environment.
@@ -34,7 +34,7 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, not a number")))
 }
 
-/// What is wrong with what a device does with the job of a seed, if anything.
+/// The fault of a device with the job of a seed, if there is one.
 fn problem(uri: &str, limits: Limits, seed: u64) -> Option<String> {
     let job = generate(seed, limits);
     if env::var("DRDMA_TEST_WITH").is_ok_and(|word| !job.to_string().contains(&word)) {
@@ -142,6 +142,6 @@ fn large_random_jobs_send_what_the_semantics_say_on_rtl() {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let jobs = number("DRDMA_TEST_RTL_JOBS").unwrap_or(RTL_JOBS) / LARGE;
     run("rtl:", Limits::LARGE, 4 << 32, jobs - jobs / 4, threads);
-    // All of it row by row.
+    // All requests go row by row.
     run("rtl:?column_rows=0", Limits::LARGE, 5 << 32, jobs / 4, threads);
 }

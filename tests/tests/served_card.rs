@@ -19,9 +19,9 @@ use drdma_tests::{
 };
 use serde_json::{Value, json};
 
-/// How long a program may take to notice that its card is gone.
+/// Time in which a program must notice that its card is gone.
 const BOUND: Duration = Duration::from_secs(20);
-/// How long a card may go on to send when it was stopped.
+/// Time that a card may go on sending when it was stopped.
 const QUIET: Duration = Duration::from_millis(300);
 /// Frames after which a transfer is under way.
 const UNDER_WAY: usize = 200;
@@ -76,8 +76,8 @@ fn short_job(seed: u64) -> Value {
     })
 }
 
-/// Another program uses the card as if nothing had been: what it sends is, byte for byte, what an
-/// interpreter of job files says that shares no code with the card.
+/// Checks that another program can use the card as if nothing had happened: the frames are, byte for byte, those of
+/// an interpreter of job files that shares no code with the card.
 fn check_next_program(board: &mut Board, slot: usize, seed: u64) {
     let job = short_job(seed);
     let expected = expect::run(&job);
@@ -104,13 +104,13 @@ fn wait_until_quiet(card: &Card) {
     }
 }
 
-/// Nothing that was not mapped was read or written.
+/// Checks that only mapped memory was read or written.
 fn check_no_fault(card: &Card) {
     let log = card.log();
     assert!(!log.contains("DMA fault"), "{log}");
 }
 
-/// The program that was started ends soon, and says why.
+/// Checks that the program that was started ends soon, and prints the reason.
 fn check_end(board: &mut Board, end: impl FnOnce(&mut Board) -> Outcome, text: &str) {
     let start = Instant::now();
     let ended = end(board);
@@ -149,12 +149,12 @@ fn a_program_that_is_killed_in_a_transfer_leaves_a_silent_card_for_the_next_one(
     let mut board = board();
     for seed in 0..2 {
         board.start(0, &long_job(), UNDER_WAY);
-        // Nothing of the driver runs any more: the kernel stops the card.
+        // The driver does not run any more: the kernel stops the card.
         let killed = board.shell("kill -9 $pid; wait $pid; echo $?");
         assert_eq!(killed.trim(), "137");
         wait_until_quiet(board.card(0));
         println!("{}", board.card(0).log().trim());
-        // Its memory is unmapped now: whatever the card would still have read or written is a fault.
+        // Its memory is unmapped now: any further read or write of the card is a fault.
         check_no_fault(board.card(0));
         check_next_program(&mut board, 0, seed);
     }
@@ -177,7 +177,7 @@ fn a_guest_that_is_reset_in_a_transfer_finds_its_card_again() {
 fn a_card_that_is_removed_in_a_transfer_is_given_back_and_its_program_says_why() {
     let mut board = board();
     board.start(0, &long_job(), UNDER_WAY);
-    // What an ejector button or an unbind leads to: the kernel asks, and waits.
+    // An ejector button or an unbind has this effect: the kernel asks, and waits.
     board.shell(&format!("echo 1 > {}/remove & removal=$!", sysfs(0)));
     check_end(&mut board, Board::ended, "it is to be unplugged or unbound");
     board.shell(&format!("wait $removal && test ! -e {}", sysfs(0)));
@@ -197,7 +197,7 @@ fn torn_out_in_a_transfer_a_card_ends_its_program_and_nothing_else() {
     board.start(slot, &long_job(), UNDER_WAY);
     board.tear_out(slot);
     check_end(&mut board, Board::failed, "it does not answer any more");
-    // The kernel still waits for that card to answer. Another one goes on.
+    // The kernel still waits for that card to answer. Another card works.
     check_next_program(&mut board, 0, 4);
 }
 

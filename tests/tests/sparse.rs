@@ -1,4 +1,4 @@
-//! Bitmaps of many rows with few ones: what the card leaves out, and what it must not.
+//! Bitmaps of many rows with few ones: blocks that the card may leave out, and blocks that it must not.
 
 use drdma_tests::{device, expect, random::Random};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn bitmap(random: &mut Random, rows: u64) -> Vec<u8> {
     bits
 }
 
-/// A request with a bitmap for one destination, and one that has nothing to do with it, in turns.
+/// A request with a bitmap for one destination, and another request, in turns.
 fn job(random: &mut Random) -> Value {
     let mut buffers = Vec::new();
     let mut posts = Vec::new();

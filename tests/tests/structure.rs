@@ -1,4 +1,4 @@
-//! How the workspace hangs together: no module imports one that imports it, and the reference card is
+//! Structure of the workspace: no module imports one that imports it, and the reference card is
 //! built without RTL.
 
 use std::{
@@ -61,7 +61,7 @@ fn word(text: &str) -> Option<String> {
     (!word.is_empty()).then(|| word.to_owned())
 }
 
-/// Which top-level module imports which.
+/// The top-level modules that each top-level module imports.
 fn graph(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut files = Vec::new();
     sources(source, &mut files);
@@ -132,7 +132,7 @@ fn a_circle_is_found() {
     assert_eq!(circle(&graph), Some(vec!["b".to_owned(), "c".to_owned()]));
 }
 
-/// What a crate is built from.
+/// The crates that a crate is built from.
 fn dependencies(name: &str) -> String {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

@@ -1,5 +1,5 @@
-//! Queues and memory that go while the card works for them: no read or write of the card ever finds
-//! its memory gone, and what was given back is not sent.
+//! Queues and memory that are removed while the card works for them: no read or write of the card ever finds
+//! its memory gone, and no byte that was given back is sent.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use libdrdma::{
 };
 
 const BYTES: usize = 64 << 10;
-/// Calls of `progress` before everything goes: from nothing begun to nearly all sent.
+/// Calls of `progress` before everything is removed: from nothing begun to nearly all sent.
 const MOMENTS: [u32; 5] = [0, 1, 2, 4, 12];
 
 /// A card that reports the accesses that found no memory.
@@ -123,7 +123,7 @@ fn a_queue_pair_and_its_memory_may_go_at_any_moment(uri: &str) {
             bench.progress(moment);
             drop(qp);
             drop(memory);
-            // Takes whatever addresses are free, and must not see a byte of the card's.
+            // The new memory takes any free addresses, and must not see a byte of the card's.
             let fresh = bench.pd.allocate(BYTES).unwrap();
             bench.progress(30);
             bench.check_faults(moment);

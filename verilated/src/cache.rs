@@ -1,4 +1,4 @@
-//! Where built models are kept, and which of them are trusted.
+//! The cache of built models, and checks that its files can be trusted.
 //!
 //! What is loaded from here runs with the rights of the process. A folder or file is therefore used
 //! only if it belongs to the user that the process runs as and nobody else can write to it, and a
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// The variable that names another folder for built models.
+/// Environment variable that names another folder for built models.
 pub const CACHE_VARIABLE: &str = "DRDMA_VERILATED_CACHE";
 
 /// The hashes of an entry's files, as `sha256sum` writes them.
@@ -41,7 +41,7 @@ fn root_of(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf> {
         .ok_or(Error::NoCache)
 }
 
-/// Makes the root if it is not there, and refuses one that cannot be trusted.
+/// Makes the root if it does not exist, and returns an error if it cannot be trusted.
 fn make_root(root: &Path) -> Result<()> {
     make_folder(root)?;
     trust(root, &fs::metadata(root).map_err(Error::io(root))?)
@@ -52,7 +52,7 @@ fn make_folder(path: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(Error::io(path))
 }
 
-/// Refuses what belongs to another user, and what another user may write to.
+/// Returns an error if a path belongs to another user, or another user may write to it.
 fn trust(path: &Path, metadata: &Metadata) -> Result<()> {
     let user = rustix::process::geteuid().as_raw();
     let refuse = |reason: String| Err(Error::Untrusted { path: path.to_owned(), reason });
@@ -85,7 +85,7 @@ impl Entry {
         found.ok_or_else(|| Error::io(self.path.join(name))(missing()))
     }
 
-    /// The entry in `path`, if it is there and whole.
+    /// The entry in `path`, if it exists and is whole.
     ///
     /// # Errors
     /// If another user could have put it there.
@@ -113,7 +113,7 @@ impl Entry {
     }
 }
 
-/// The bytes of a file, and the file; `None` if it is not there.
+/// The bytes of a file, and the file; `None` if it does not exist.
 fn open_trusted(path: &Path) -> Result<Option<(Vec<u8>, File)>> {
     let flags = (OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK).bits() as i32;
     let mut file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
@@ -132,7 +132,7 @@ fn open_trusted(path: &Path) -> Result<Option<(Vec<u8>, File)>> {
     Ok(Some((bytes, file)))
 }
 
-/// Notes the hash of every file in a folder, and takes all rights of others from them.
+/// Records the hash of every file in a folder, and takes all rights of others from them.
 fn seal(folder: &Path) -> Result<()> {
     let mut lines = Vec::new();
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
@@ -163,7 +163,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 /// entry that is not what was built (a disk was full, a file was changed) is made anew.
 ///
 /// # Errors
-/// If another user owns the cache or the entry or could write to it; what `make` says; or the wait
+/// Another user owns the cache or the entry or could write to it; `make` fails; or the wait
 /// was interrupted. A folder that was not finished is removed.
 pub(crate) fn entry(
     key: &str,
@@ -185,7 +185,7 @@ fn entry_at(
         return Ok(entry);
     }
     let building = Building::lock(root.join(format!("{key}.building")), watch)?;
-    // Somebody else may have made it meanwhile.
+    // Another process may have made the entry in the meantime.
     if let Some(entry) = Entry::open(&path)? {
         return Ok(entry);
     }
@@ -200,7 +200,7 @@ fn entry_at(
     Entry::open(&path)?.ok_or_else(missing)
 }
 
-/// The folder in which an entry is made. It is locked as long as somebody works in it, and goes away
+/// The folder in which an entry is made. It is locked as long as this lives, and removed
 /// with this value unless it was renamed.
 struct Building {
     path: PathBuf,
@@ -212,7 +212,7 @@ impl Building {
         let mut told = false;
         loop {
             match make_folder(&path) {
-                // It was there, and whoever had it has just renamed or removed it.
+                // The folder existed, and the process that had it has just renamed or removed it.
                 Err(Error::Io { source, .. })
                     if source.kind() == ErrorKind::AlreadyExists
                         && fs::symlink_metadata(&path).map_or(true, |now| now.is_dir()) =>
@@ -229,7 +229,7 @@ impl Building {
             trust(&path, &lock.metadata().map_err(Error::io(&path))?)?;
             match lock.try_lock() {
                 Ok(()) if same(&lock, &path) => return Ok(Self { path, lock }),
-                // Whoever had it has renamed or removed it.
+                // The process that had it has renamed or removed it.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     if !std::mem::replace(&mut told, true) {
@@ -245,7 +245,7 @@ impl Building {
         }
     }
 
-    /// Removes what a process left that was killed here.
+    /// Removes the files of a process that was killed here.
     fn clear(&self) -> Result<()> {
         for entry in fs::read_dir(&self.path).map_err(Error::io(&self.path))? {
             let path = entry.map_err(Error::io(&self.path))?.path();

@@ -3,9 +3,9 @@
 //! With `DRDMA_VERILATED_COVERAGE=DIR` in the environment every model counts ([`Options::coverage`]), and
 //! leaves in `DIR`
 //!
-//! - `MODEL.points`: what is counted, by number, a line each;
-//! - `MODEL.origins`: where the lines of its Verilog come from ([`Origin`]);
-//! - `MODEL.PROCESS.counts`: what its instances in that process counted, 4 bytes a point. It is replaced as
+//! - `MODEL.points`: the points that are counted, by number, a line each;
+//! - `MODEL.origins`: the origins of the lines of its Verilog ([`Origin`]);
+//! - `MODEL.PROCESS.counts`: the counts of its instances in that process, 4 bytes a point. The file is replaced as
 //!   a whole whenever an instance is dropped, so that a process that is killed leaves what was counted up to
 //!   its last instance but one.
 //!
@@ -24,34 +24,34 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// The variable that names the folder of the counts.
+/// Environment variable that names the folder of the counts.
 pub const COVERAGE_VARIABLE: &str = "DRDMA_VERILATED_COVERAGE";
 
-/// Signals of more bits are not looked at: each bit costs code that runs every cycle.
+/// Signals of more bits are not counted: each bit costs code that runs every cycle.
 pub const MAX_WIDTH: usize = 64;
 
-/// What the files in that folder end with.
+/// Extensions of the files in that folder.
 const POINTS: &str = "points";
 const ORIGINS: &str = "origins";
 const COUNTS: &str = "counts";
 
-/// The variable that says what is counted: `statements`, or, if it is not set, bits too.
+/// Environment variable that names what is counted: `statements`, or, if it is not set, bits as well.
 pub const COUNTED_VARIABLE: &str = "DRDMA_VERILATED_COUNTED";
 
-/// What a model counts.
+/// Events that a model counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counting {
-    /// Nothing.
+    /// The model counts nothing.
     #[default]
     Nothing,
-    /// How often statements run.
+    /// The model counts how often statements run.
     Statements,
-    /// Also how often bits change, which makes ten times as much code.
+    /// The model also counts how often bits change, which makes ten times as much code.
     StatementsAndBits,
 }
 
 impl Counting {
-    /// What the environment says.
+    /// The counting that the environment asks for.
     pub(crate) fn wanted() -> Self {
         match std::env::var_os(COUNTED_VARIABLE) {
             _ if folder().is_none() => Self::Nothing,
@@ -61,19 +61,19 @@ impl Counting {
     }
 }
 
-/// The folder, if there is one.
+/// The folder of the counts, if the environment names one.
 pub(crate) fn folder() -> Option<PathBuf> {
     std::env::var_os(COVERAGE_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from)
 }
 
-/// The file of an entry of the cache that says what the model counts.
+/// Name of the file, in an entry of the cache, with the points of the model.
 pub(crate) const ENTRY: &str = "points";
 
 /// The file that is included in front of a counting model's units.
 pub(crate) const HEADER: &str = "coverage.h";
 
-/// Its text but for the number of points: Verilator's own list of them, made anew for every instance, is left
-/// out.
+/// Text of the header, without the number of points. Verilator's own list of them, made anew for every instance, is
+/// left out.
 pub(crate) const HEADER_TEXT: &str = "#pragma once
 #include \"verilated.h\"
 #include \"verilated_cov.h\"
@@ -81,7 +81,7 @@ pub(crate) const HEADER_TEXT: &str = "#pragma once
 #define VL_COVER_INSERT(...)
 ";
 
-/// Notes in the entry's folder `dir` what the C++ in `obj` counts, and writes the header.
+/// Writes the points of the C++ in `obj` to the entry's folder `dir`, and writes the header.
 pub(crate) fn note_points(dir: &Path) -> Result<()> {
     let obj = dir.join("obj");
     let mut text = String::new();
@@ -99,18 +99,18 @@ pub(crate) fn note_points(dir: &Path) -> Result<()> {
     fs::write(&path, header).map_err(Error::io(&path))
 }
 
-/// What the instances of a model in this process have counted.
+/// Sums of the counts of a model's instances in this process.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    /// The file of this process.
+    /// Path of this process's file.
     path: PathBuf,
-    /// Whether the point of that number counts changes of a bit.
+    /// For each point: whether it counts changes of a bit.
     toggles: Vec<bool>,
     sums: Vec<u32>,
 }
 
 impl Counts {
-    /// None yet. `key` names the model; `points` is the file of its entry.
+    /// Makes counts of 0. `key` names the model; `points` is the file of its entry.
     pub(crate) fn new(folder: &Path, key: &str, points: &str, origins: &[Origin]) -> Result<Self> {
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
         replace(&folder.join(format!("{key}.{POINTS}")), points.as_bytes())?;
@@ -125,7 +125,7 @@ impl Counts {
             let path = folder.join(format!("{key}.{process}-{life}.{COUNTS}"));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(_) => return Ok(Self { path, sums: vec![0; toggles.len()], toggles }),
-                // A process of an earlier time had the same number.
+                // An earlier process had the same number.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::io(path)(error)),
             }
@@ -133,7 +133,7 @@ impl Counts {
         unreachable!("some number is free")
     }
 
-    /// Adds those of an instance. A bit's first change is not counted: it may be that from the random
+    /// Adds the counts of an instance. A bit's first change is not counted: it may be that from the random
     /// value with which it began.
     pub(crate) fn add(&mut self, counts: &[u32]) -> Result<()> {
         for ((sum, count), toggle) in self.sums.iter_mut().zip(counts).zip(&self.toggles) {
@@ -144,7 +144,7 @@ impl Counts {
     }
 }
 
-/// Writes a file as a whole: who reads it sees the old or the new one.
+/// Replaces a file as a whole: a reader sees the old or the new one.
 fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let thread = format!("{:?}", std::thread::current().id());
     let thread: String = thread.chars().filter(char::is_ascii_digit).collect();

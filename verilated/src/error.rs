@@ -1,4 +1,4 @@
-//! What can go wrong between a Verilog text and a running model.
+//! Errors of building, loading and driving models.
 
 use crate::Warning;
 use std::path::PathBuf;
@@ -18,12 +18,12 @@ pub enum Error {
     /// A command of the tool chain is installed, but did not start.
     #[error("{command} could not be started: {source}")]
     NotStarted {
-        /// The command.
+        /// The command that did not start.
         command: String,
-        /// The system's reason.
+        /// Error that the system returned.
         source: std::io::Error,
     },
-    /// There is no folder for built models.
+    /// No folder for built models is known.
     #[error(
         "nowhere to keep the built model: none of DRDMA_VERILATED_CACHE, XDG_CACHE_HOME and HOME \
          names a folder"
@@ -37,7 +37,7 @@ pub enum Error {
     Untrusted {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
     /// [`Watch::interrupted`](crate::Watch::interrupted) ended the build.
@@ -48,7 +48,7 @@ pub enum Error {
     Verilate {
         /// The top module.
         top: String,
-        /// What Verilator wrote to standard error.
+        /// Verilator's standard error.
         output: String,
     },
     /// Verilator warned about something that no allowance covers.
@@ -64,7 +64,7 @@ pub enum Error {
     Compile {
         /// The file or model that was compiled.
         what: String,
-        /// What the compiler wrote to standard error.
+        /// The compiler's standard error.
         output: String,
     },
     /// The shared library could not be loaded or lacks a symbol.
@@ -72,7 +72,7 @@ pub enum Error {
     Load {
         /// The shared library.
         path: PathBuf,
-        /// The loader's reason.
+        /// Error that the loader returned.
         source: libloading::Error,
     },
     /// A port name that the model does not have.
@@ -90,7 +90,7 @@ pub enum Error {
     PortName {
         /// The top module.
         top: String,
-        /// The name.
+        /// The name that would be changed.
         port: String,
     },
     /// A trace was asked of a model that was built without [`Options::trace`](crate::Options).
@@ -104,13 +104,13 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The system's reason.
+        /// Error that the system returned.
         source: std::io::Error,
     },
 }
 
 impl Error {
-    /// What a command of the tool chain that did not start means.
+    /// The error for a command of the tool chain that did not start.
     pub(crate) fn not_started(command: &str) -> impl FnOnce(std::io::Error) -> Self {
         move |error| match error.kind() {
             std::io::ErrorKind::NotFound => Self::ToolMissing { command: command.to_owned() },
@@ -124,7 +124,7 @@ impl Error {
     }
 }
 
-/// What the loader says; the error itself only names the function that failed.
+/// The loader's text; the error itself only names the function that failed.
 fn reason(error: &libloading::Error) -> String {
     let source = std::error::Error::source(error);
     source.map_or_else(|| error.to_string(), ToString::to_string)

@@ -6,8 +6,8 @@
 //!
 //! A [`Source`] names a top module and its ports. [`Source::build`] runs Verilator and the C++
 //! compiler, or finds the result of an earlier run in the cache, and loads the shared library.
-//! [`Source::build_watched`] says what it is at, and can be ended. The compiler is Clang (`clang++-19`, `clang++`) where it
-//! is installed, GCC otherwise, or the one that `DRDMA_CXX` names.
+//! [`Source::build_watched`] reports its steps, and can be ended. The compiler is Clang (`clang++-19`, `clang++`)
+//! where it is installed, GCC otherwise, or the one that `DRDMA_CXX` names.
 //!
 //! The cache is the folder `drdma/verilated` in `$XDG_CACHE_HOME` (`~/.cache` if that is not set), or
 //! the folder that `DRDMA_VERILATED_CACHE` names. It may be removed whenever nothing runs. Only this
@@ -15,8 +15,8 @@
 //! hash is not the one noted when it was built. In this workspace Cargo sets the variable to
 //! `target/verilated` (`.cargo/config.toml`).
 //! Each [`Model`] is one instance of the design with its own random initial state.
-//! [`testbench`] holds what a test of a block needs: clock, reset, stream drivers and monitors.
-//! With `DRDMA_VERILATED_COVERAGE` set, models count what runs in them ([`coverage`]).
+//! [`testbench`] has the parts of a test of a block: clock, reset, stream drivers and monitors.
+//! With `DRDMA_VERILATED_COVERAGE` set, models count which of their statements run ([`coverage`]).
 //! [`lint`](Source::lint) reports every Verilator warning that is not allowed.
 
 mod cache;
@@ -43,5 +43,5 @@ pub use source::{Direction, Origin, Port, Source};
 pub use watch::{Step, Watch};
 pub use word::Word;
 
-/// The result of everything that can fail here.
+/// Result of the functions of this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;

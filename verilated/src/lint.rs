@@ -20,18 +20,18 @@ impl fmt::Display for Warning {
     }
 }
 
-/// A warning that is accepted: its code, what its message must contain, and why.
+/// A warning that is accepted: its code, a part of its message, and the reason.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
     /// The warning's code.
     pub code: &'static str,
     /// A part of the message; empty for any.
     pub contains: &'static str,
-    /// Why it is harmless.
+    /// Why the warning is harmless.
     pub reason: &'static str,
 }
 
-/// Everything that is accepted; any other warning is an error.
+/// All warnings that are accepted; any other warning is an error.
 pub const ALLOWANCES: &[Allowance] = &[
     Allowance {
         code: "DECLFILENAME",
@@ -50,7 +50,7 @@ pub const ALLOWANCES: &[Allowance] = &[
     },
 ];
 
-/// Left to [`Source::lint`]: a block under construction may have signals that nothing reads yet.
+/// Codes that only [`Source::lint`] reports: a block under construction may have signals that nothing reads yet.
 const NOT_IN_BUILDS: &[&str] = &["UNUSEDSIGNAL"];
 
 impl Source {

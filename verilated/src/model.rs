@@ -36,19 +36,19 @@ pub struct Library {
     top: Arc<str>,
     ports: Arc<[Port]>,
     trace: bool,
-    /// What its instances have counted, if they count.
+    /// Counts of its instances, if they count.
     counts: Option<Arc<Mutex<Counts>>>,
 }
 
 /// Verilator's random generator is shared by the instances of a library while they are made.
 static MAKING: Mutex<()> = Mutex::new(());
 
-/// What was loaded in this process, by device and inode. The files stay open, so that neither an inode
+/// Libraries that were loaded in this process, by device and inode. The files stay open, so that neither an inode
 /// nor a descriptor's number, by which the loader knows a library, is used again.
 type Loaded = Vec<((u64, u64), File, Arc<Functions>)>;
 static LOADED: Mutex<Loaded> = Mutex::new(Vec::new());
 
-/// Loads a verified library through its descriptor: the name may lead elsewhere by now.
+/// Loads a verified library through its descriptor, as the name may lead elsewhere by now.
 fn load(file: &File, path: &Path) -> Result<Arc<Functions>> {
     let metadata = file.metadata().map_err(Error::io(path))?;
     let place = (metadata.dev(), metadata.ino());
@@ -350,7 +350,7 @@ impl Model {
         self.eval_clock(1);
     }
 
-    /// A whole cycle.
+    /// One whole cycle.
     pub fn cycle(&mut self) {
         self.settle();
         self.tick();
@@ -395,7 +395,7 @@ impl Model {
 }
 
 impl Model {
-    /// Adds what this instance has counted to what its library has.
+    /// Adds the counts of this instance to those of its library.
     fn count(&self) {
         let Some(counts) = &self.library.counts else { return };
         let mut number = 0;
@@ -404,7 +404,7 @@ impl Model {
         let mine = match counters.is_null() {
             true => &[][..],
             // SAFETY: the shim gives the address of that many counters inside the instance, which only
-            // `eval` writes; `self` is not evaluated meanwhile.
+            // `eval` writes; `self` is not evaluated while the slice is in use.
             false => unsafe { std::slice::from_raw_parts(counters, number as usize) },
         };
         let added = counts.lock().unwrap_or_else(|e| e.into_inner()).add(mine);

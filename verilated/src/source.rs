@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 
-/// Which way a port goes, seen from the design.
+/// Direction of a port, seen from the design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Driven by the test bench.
@@ -14,11 +14,11 @@ pub enum Direction {
 /// A port of the top module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Port {
-    /// Its name in Verilog.
+    /// Name in Verilog.
     pub name: String,
-    /// Its direction.
+    /// Direction, seen from the design.
     pub direction: Direction,
-    /// Its width in bits, at least 1.
+    /// Width in bits, at least 1.
     pub width: usize,
 }
 
@@ -34,12 +34,12 @@ impl Port {
     }
 }
 
-/// Where a line of Verilog comes from.
+/// Origin of a line of Verilog.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The file of the block that the line is part of.
     pub block: String,
-    /// What stands for the statement in that file that it was printed from, the same for every instance
+    /// Text that identifies the statement in that file that the line was printed from, the same for every instance
     /// of the block whatever its parameters; empty if it is of none.
     pub statement: String,
 }
@@ -51,7 +51,7 @@ pub struct Source {
     pub(crate) texts: Vec<(String, String)>,
     pub(crate) ports: Vec<Port>,
     pub(crate) parameters: Vec<(String, u64)>,
-    /// Of the lines of the first text.
+    /// Origins of the lines of the first text.
     pub(crate) origins: Vec<Origin>,
 }
 
@@ -100,7 +100,7 @@ impl Source {
         self
     }
 
-    /// Says of the lines of the first text, in order, where they come from. Coverage is counted by origin;
+    /// Sets the origins of the lines of the first text, in order. Coverage is counted by origin;
     /// the model is the same with and without them.
     pub fn origins(mut self, origins: impl IntoIterator<Item = Origin>) -> Self {
         self.origins.extend(origins);

@@ -1,4 +1,4 @@
-//! Running Verilator and the C++ compiler.
+//! Runs Verilator and the C++ compiler.
 
 use crate::compiler::Compiler;
 use crate::watch::{self, Watch};
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a process that is asked to end may take.
+/// Time that a process has to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The versions of Verilator and of the compiler.
@@ -31,7 +31,7 @@ pub(crate) fn versions() -> Result<&'static str> {
     Ok(VERSIONS.get_or_init(|| text))
 }
 
-/// Where Verilator's headers are.
+/// Folder of Verilator's headers.
 pub(crate) fn include_root() -> Result<PathBuf> {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     if let Some(root) = ROOT.get() {
@@ -75,19 +75,19 @@ pub(crate) fn run_verilator(
     })
 }
 
-/// A process that was started, and where its messages go.
+/// A process that was started, and the file of its messages.
 struct Running {
     what: String,
     child: Child,
     messages: PathBuf,
-    /// It has a process group of its own.
+    /// True if it has a process group of its own.
     group: bool,
 }
 
 impl Running {
     fn signal(&self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return };
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ =
             if self.group { kill_process_group(pid, signal) } else { kill_process(pid, signal) };
     }
@@ -108,8 +108,8 @@ impl Drop for Running {
     }
 }
 
-/// Starts all commands, each with a name, waits for them, and returns what they wrote to standard
-/// error. Their temporary files are in `dir`. `finished` is told after each how many have ended.
+/// Starts all commands, each with a name, waits for them, and returns their standard error.
+/// Their temporary files are in `dir`. `finished` is called after each with the number that have ended.
 ///
 /// # Errors
 /// The first command that failed, when all have ended; or, at once, an interruption: then all are
@@ -162,7 +162,7 @@ pub(crate) fn run_all(
     result.map(|()| all)
 }
 
-/// A file of messages, which is removed.
+/// Reads a file of messages, and removes it.
 fn read(path: &Path) -> Result<String> {
     let mut bytes = Vec::new();
     File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(Error::io(path))?;

@@ -1,11 +1,11 @@
-//! Building takes minutes: what it is at, and how it is ended early.
+//! Progress of a build, which takes minutes, and its interruption.
 
 use std::time::Duration;
 
-/// How often a build looks whether it is interrupted.
+/// Interval at which a build checks whether it is interrupted.
 pub(crate) const TICK: Duration = Duration::from_millis(20);
 
-/// What a build does next.
+/// Step of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
@@ -15,21 +15,21 @@ pub enum Step {
     Verilate,
     /// The C++ compiler is at work.
     Compile {
-        /// Files that are compiled.
+        /// Number of files that are compiled.
         done: usize,
-        /// All files.
+        /// Number of all files.
         of: usize,
     },
     /// The objects are linked.
     Link,
 }
 
-/// Somebody who watches a build. Nothing is told of a model that was built before.
+/// Observer of a build. It is not called for a model that was built before.
 pub trait Watch {
-    /// The build begins this step.
+    /// Called when the build begins this step.
     fn step(&mut self, step: Step);
 
-    /// True to end the build: its processes are stopped, and what they made is removed.
+    /// Returns true to end the build: its processes are stopped, and their files are removed.
     fn interrupted(&mut self) -> bool {
         false
     }
@@ -42,7 +42,7 @@ pub trait Watch {
     }
 }
 
-/// Nobody watches.
+/// An observer that does nothing.
 impl Watch for () {
     fn step(&mut self, _: Step) {}
 }

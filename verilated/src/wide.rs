@@ -8,7 +8,7 @@
 /// The file that is included behind the model's header.
 pub(crate) const NAME: &str = "wide.h";
 
-/// Its text. The operands do not overlap; bits above the result's width mean nothing, as in Verilator.
+/// Text of the file. The operands do not overlap; bits above the result's width mean nothing, as in Verilator.
 pub(crate) const TEXT: &str = r"#pragma once
 static inline WDataOutP drdma_shiftl(int obits, WDataOutP owp, WDataInP const lwp, IData rd) {
     const int words = VL_WORDS_I(obits);
@@ -34,7 +34,7 @@ mod tests {
     use crate::{Options, Port, Source, Word, testbench::Random};
 
     const WIDTH: usize = 737;
-    /// Words and not, the first and the last bits, and beyond.
+    /// Shifts by words and by other numbers, to the first and the last bits, and beyond.
     const SHIFTS: [usize; 9] = [0, 1, 31, 32, 33, 640, 700, 736, 737];
 
     /// A word shifted, and cut at the width.

@@ -1,4 +1,4 @@
-//! What a board's bitstream is built from, in a Corundum tree.
+//! Packages and manifests of a board's bitstream, in a Corundum tree.
 
 use std::{
     fmt, fs,
@@ -13,7 +13,7 @@ use drdma_bitstreams::{
 
 use crate::{Error, command::step, registers, target, verilog_to};
 
-/// The values of options, each once, and what is left.
+/// The values of options, each of which may be given once, and other arguments.
 struct Arguments<'a> {
     options: Vec<(&'a str, &'a str)>,
     left: Vec<&'a str>,
@@ -66,7 +66,7 @@ pub fn package(args: &[String]) -> Result<(), Error> {
     }
     let (board, corundum, out) = (args.board()?, args.get("corundum")?, args.get("out")?);
     let corundum = Corundum::open(Path::new(corundum));
-    // Before the card is emitted, which takes longer.
+    // The board is looked for before the card is emitted, which takes longer.
     step("Looking for the board in Corundum's tree", || {
         corundum.board_file(board, "Makefile").map_err(failed)
     })?;

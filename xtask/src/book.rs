@@ -7,7 +7,7 @@ use crate::{Error, cargo, command::Command, root, target};
 /// mdBook's version. It is a program that is run (MPL-2.0), not a part of anything that is built here.
 const MDBOOK: &str = "0.5.4";
 
-/// Where it is installed: by its version, so that another one is another folder.
+/// Folder of the installed program: it has the version in its name, so that another version is installed anew.
 fn folder() -> PathBuf {
     target().join(format!("tools/mdbook-{MDBOOK}"))
 }

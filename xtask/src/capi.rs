@@ -32,7 +32,7 @@ pub fn install(args: &[String]) -> Result<(), Error> {
     fs::write(&to, filled(&text, &prefix)).map_err(|source| Error::File { path: to, source })
 }
 
-/// The path of a file, whose folder is there.
+/// The path of a file, after its folder was made.
 fn made(path: PathBuf) -> Result<PathBuf, Error> {
     let folder = path.parent().expect("a folder");
     fs::create_dir_all(folder).map_err(|source| Error::File { path: folder.to_owned(), source })?;

@@ -18,7 +18,7 @@ pub struct Command {
     mute: bool,
 }
 
-/// Does a step of the work: says what before it, and how long it took after it.
+/// Does a step of the work: prints its name before it, and how long it took after it.
 pub fn step<T>(what: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     eprintln!("{what}");
     timed(what, work)
@@ -32,7 +32,7 @@ fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
 }
 
 impl Command {
-    /// That program, in the current folder.
+    /// A command line that starts with this program, in the current folder.
     pub fn new(program: impl Into<String>) -> Self {
         Self {
             program: program.into(),
@@ -49,7 +49,7 @@ impl Command {
         self
     }
 
-    /// Runs without a standard output, which is for what the whole verb has to say.
+    /// Runs without a standard output, which is reserved for the output of the whole verb.
     pub fn mute(mut self) -> Self {
         self.mute = true;
         self
@@ -61,13 +61,13 @@ impl Command {
         self
     }
 
-    /// One more argument.
+    /// Adds an argument.
     pub fn arg(mut self, arg: impl AsRef<str>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self
     }
 
-    /// More arguments.
+    /// Adds arguments.
     pub fn args<S: AsRef<str>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self

@@ -1,16 +1,16 @@
-//! `cargo xtask coverage`: which statements of the RTL the tests of its blocks run.
+//! `cargo xtask coverage`: statements of the RTL that the tests of its blocks run.
 
 use std::{fs, io};
 
 use crate::{Error, cargo, root, setup, target};
 
-/// The variable by which `drdma-verilated` is told to count, and where.
+/// Environment variable by which `drdma-verilated` counts, and the folder of its counts.
 const VARIABLE: &str = "DRDMA_VERILATED_COVERAGE";
 
-/// The variable by which it is told to count statements and no bits.
+/// Environment variable by which it counts statements and no bits, and its value.
 const COUNTED: (&str, &str) = ("DRDMA_VERILATED_COUNTED", "statements");
 
-/// What is to be done.
+/// Parsed arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Wanted {
     check: bool,
@@ -42,7 +42,7 @@ impl Wanted {
     }
 }
 
-/// Runs the tests, and says what they reached.
+/// Runs the tests, and prints or writes which statements they ran.
 pub fn run(args: &[String]) -> Result<(), Error> {
     let Wanted { check, again, statements, only } = Wanted::read(args)?;
     let counts = target().join(if only.is_some() { "coverage-only" } else { "coverage" });
@@ -67,7 +67,7 @@ pub fn run(args: &[String]) -> Result<(), Error> {
         if statements {
             tests = tests.env(COUNTED.0, COUNTED.1);
         }
-        // What a failed test counted counts nevertheless.
+        // Counts of a failed test are kept.
         tested = tests.run();
     }
     let mut reader = cargo()

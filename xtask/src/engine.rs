@@ -6,7 +6,7 @@ use crate::{
     root,
 };
 
-/// Builds and tests it; with arguments, some of that or something else.
+/// Builds and tests the engine; with arguments, does a part of that or another task.
 pub fn run(args: &[String]) -> Result<(), Error> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words[..] {
@@ -42,7 +42,7 @@ fn build() -> Result<(), Error> {
     step(what, || in_folder("build").args(["--workspace", "--all-targets"]).run())
 }
 
-/// Small queries over workers, each compared with one process: what the tests with `queries` in their names need is built, and no more.
+/// Small queries over workers, each compared with one process: builds only the tests with `queries` in their names.
 fn queries() -> Result<(), Error> {
     let what = "Queries over workers of this machine, each compared with one process; 13 minutes of a processor the \
                 first time, then half a minute";
@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// Names of what a crate needs when others use it, and how many of these are optional.
+    /// Names of the packages that a crate needs when others use it, and how many of these are optional.
     fn needed(manifest: &str) -> (BTreeSet<&str>, BTreeSet<&str>) {
         let (mut all, mut optional) = (BTreeSet::new(), BTreeSet::new());
         let mut counts = false;
@@ -97,7 +97,7 @@ mod tests {
         (all, optional)
     }
 
-    /// The names of the packages that come from no registry, and of what each needs.
+    /// Names of the packages that come from no registry, and of the packages that each needs.
     fn locked(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut packages = BTreeMap::new();
         for package in
@@ -105,7 +105,7 @@ mod tests {
         {
             let mut quoted = package.split('"').skip(1).step_by(2);
             let name = quoted.next().expect("a name");
-            // Behind the version.
+            // Dependencies stand behind the version.
             let needs = quoted.skip(1).filter_map(|need| need.split(' ').next()).collect();
             packages.insert(name, needs);
         }

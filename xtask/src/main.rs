@@ -66,7 +66,7 @@ Usage: cargo xtask <command>
   help                this text
 ";
 
-/// Why a command did not end well.
+/// Why a command failed.
 #[derive(Debug)]
 enum Error {
     /// The command line is wrong.
@@ -77,7 +77,7 @@ enum Error {
     Failed { line: String, code: Option<i32> },
     /// A tool is missing and cannot be installed from here.
     Tools(String),
-    /// A guest did not do what it should.
+    /// A guest failed, or did not end.
     Guest(String),
     /// A file cannot be read or written.
     File { path: PathBuf, source: io::Error },
@@ -157,7 +157,7 @@ fn none_left(args: &[String]) -> Result<(), Error> {
     }
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target folder.
 fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from)
 }
@@ -177,7 +177,7 @@ fn demo(args: &[String]) -> Result<(), Error> {
     };
     cargo().args(["build", "--release", "--package", "drdma-cli", "--bin", "drdma"]).run()?;
     let drdma = target().join("release").join("drdma").display().to_string();
-    // The demo runs in the caller's folder: that is where its capture is expected.
+    // The demo runs in the caller's folder, where its capture is expected.
     Command::new(drdma).arg("demo").args(device).args(args).run()
 }
 
@@ -197,7 +197,7 @@ fn test(args: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// True if what the report will show depends on what posting costs: all of it, or figure 11.
+/// True if the report will show costs of posting: the whole report, or figure 11.
 fn posting_is_shown(args: &[String]) -> bool {
     let only = match args {
         [] => return true,
@@ -227,7 +227,7 @@ fn resources(args: &[String]) -> Result<(), Error> {
     measuring("resources").args(args).run()
 }
 
-/// The program that proves, with `args`.
+/// Runs the program of the proofs, with `args`.
 fn prover(args: &[String]) -> Result<(), Error> {
     let work = target().join("prove").display().to_string();
     cargo()
@@ -244,7 +244,7 @@ fn prove(args: &[String]) -> Result<(), Error> {
     prover(args)
 }
 
-/// Proves, unless what it takes cannot be had here.
+/// Proves, unless a tool is missing that cannot be installed.
 fn prove_if_possible() -> Result<(), Error> {
     match setup::for_proofs() {
         Ok(()) => prover(&[]),
@@ -255,7 +255,7 @@ fn prove_if_possible() -> Result<(), Error> {
     }
 }
 
-/// The program that measures, with one of its commands.
+/// The program of the report, with one of its commands.
 fn measuring(command: &str) -> Command {
     let docs = root().join("docs").display().to_string();
     cargo()

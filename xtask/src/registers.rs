@@ -22,7 +22,7 @@ Every register access is 32 bits wide and naturally aligned, in BAR2. A 64-bit v
 the low one first. Reads of anything that is not listed return 0, writes to it are ignored.
 ";
 
-/// Writes the file anew.
+/// Writes the file.
 pub fn write(root: &Path) -> Result<(), Error> {
     let path = root.join("docs/register-map.md");
     fs::write(&path, document()).map_err(|source| Error::File { path: path.clone(), source })?;

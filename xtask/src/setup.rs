@@ -1,8 +1,8 @@
-//! What the simulated card needs beside Rust: Verilator, C++ compilers, and for waveforms zlib.
+//! Tools that the simulated card needs beside Rust: Verilator, C++ compilers, and for waveforms zlib.
 
 use crate::{Error, command::Command};
 
-/// A Debian package, and a command that succeeds if it is there.
+/// A Debian package, and a command that succeeds if it is installed.
 const PACKAGES: &[(&str, &[&str])] = &[
     ("verilator", &["verilator", "--version"]),
     ("g++", &["g++", "--version"]),
@@ -14,10 +14,10 @@ const PACKAGES: &[(&str, &[&str])] = &[
 const CLANG: &[(&str, &[&str])] =
     &[("clang-19", &["clang++-19", "--version"]), ("clang", &["clang++", "--version"])];
 
-/// What the tests need besides: the shell test's checker is Python.
+/// Tool that tests need in addition: the shell test's checker is Python.
 const PYTHON: (&str, &[&str]) = ("python3", &["python3", "--version"]);
 
-/// What tests need of which a part is skipped without it.
+/// Tools without which a part of the tests is skipped, with the name of that part.
 const OPTIONAL: &[(&str, &[&str], &str)] = &[
     ("iverilog", &["iverilog", "-V"], "the test of the card in Icarus"),
     ("valgrind", &["valgrind", "--version"], "looking for leaks in programs in C"),
@@ -40,7 +40,7 @@ pub fn for_tests() -> Result<(), Error> {
     Ok(())
 }
 
-/// Installs Clang, if there is none and it can be had.
+/// Installs Clang, if there is none and apt has it.
 fn install_clang() {
     let is_there = CLANG.iter().any(|(_, command)| succeeds(command));
     let what = "the simulated card, to be fast,";
@@ -72,7 +72,7 @@ pub fn run() -> Result<(), Error> {
 /// Debian packages that proofs need, with a command that shows each is there; yosys brings abc.
 const PROVERS: &[(&str, &[&str])] = &[SYNTHESISER, ("z3", &["z3", "--version"])];
 
-/// The Debian package that synthesises, with a command that shows it is there.
+/// The Debian package for synthesis, with a command that succeeds if it is installed.
 const SYNTHESISER: (&str, &[&str]) = ("yosys", &["yosys", "-V"]);
 
 /// Installs what is missing for proofs.
@@ -85,7 +85,7 @@ pub fn for_synthesis() -> Result<(), Error> {
     install_missing(&[SYNTHESISER], "`cargo xtask resources`")
 }
 
-/// Installs those of `packages` whose commands fail.
+/// Installs the packages of `packages` whose commands fail.
 fn install_missing(packages: &[(&str, &[&str])], what: &str) -> Result<(), Error> {
     let missing = packages.iter().filter(|(_, command)| !succeeds(command));
     let names: Vec<_> = missing.map(|(package, _)| *package).collect();
@@ -95,7 +95,7 @@ fn install_missing(packages: &[(&str, &[&str])], what: &str) -> Result<(), Error
     }
 }
 
-/// Installs packages for `what` by apt-get, which does nothing about those that are there.
+/// Installs packages for `what` by apt-get, which leaves installed ones as they are.
 pub fn install(packages: &[&str], what: &str) -> Result<(), Error> {
     let list = packages.join(", ");
     if !succeeds(&["apt-get", "--version"]) {

@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// The memory that the sender's batches lie in.
 static MEMORY: libdrdma::Arena = libdrdma::Arena::new(256 << 20);
 
-/// Destinations.
+/// Destinations of a batch, a partition each.
 pub const PARTITIONS: usize = 16;
 /// Rows of a batch at the sender, and batches of a round.
 pub const ROWS: usize = 8192;
@@ -23,7 +23,7 @@ pub const BATCHES: usize = 12;
 pub const ROUNDS: usize = 25;
 /// Messages that the receiver has room for: all of a round.
 const SLABS: usize = 8192;
-/// The same for one partition's rows: segments, and bytes of each.
+/// For one partition's rows: segments of its append receiver, and bytes of each.
 const SEGMENTS: usize = 4;
 const SEGMENT: usize = 512 << 10;
 /// Blocks of the send queue: all requests of a round fit.
@@ -117,7 +117,7 @@ impl Rig {
         Ok(Self { cq, queue, sender, pairs, _ends: ends, receivers, batch, ids })
     }
 
-    /// Posts all batches of a round: how many completions follow.
+    /// Posts all batches of a round, and returns how many completions follow.
     pub fn post(&mut self) -> Result<u32, Box<dyn Error>> {
         let to: Vec<_> = (0..).zip(&self.pairs).collect();
         let mut completions = 0;
@@ -128,7 +128,7 @@ impl Rig {
         Ok(completions)
     }
 
-    /// How many requests have completed since.
+    /// Takes the completions that are there, and returns their number.
     pub fn completed(&self) -> u32 {
         let good = |completion: &libdrdma::WorkCompletion| completion.status == Status::Success;
         self.cq.poll().inspect(|completion| assert!(good(completion), "{completion:?}")).count()

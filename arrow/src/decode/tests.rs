@@ -17,14 +17,14 @@ fn with_form(data_type: DataType, form: Form) -> Format {
     Format::with_form(Arc::new(schema), 100, form).unwrap()
 }
 
-/// A header for that format, of so many rows and bytes, whose arrays have no nulls.
+/// A header for that format, with these rows and bytes, whose arrays have no nulls.
 fn header(format: &Format, rows: &[u64], bytes: &[u64]) -> Header {
     let present = format.layout.columns.iter().map(|column| !column.part.is_optional()).collect();
     let fresh = vec![false; format.layout.dictionaries.len()];
     Header { sequence: 0, rows: rows.to_vec(), bytes: bytes.to_vec(), present, fresh }
 }
 
-/// What messages behind a header give.
+/// The batch, or the error, that these messages behind a header result in.
 fn receive(
     format: &Format,
     header: &Header,

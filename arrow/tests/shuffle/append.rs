@@ -33,7 +33,7 @@ fn lab(message_bytes: usize, segments: (usize, usize, usize)) -> Lab {
     Lab::appending(&format, 1, segments, Foreign::Copy)
 }
 
-/// Sends a batch to everybody, and takes what came first.
+/// Sends a batch to every receiver, and takes the batches that the first one got.
 fn pass(lab: &mut Lab, batch: &RecordBatch) -> Vec<RecordBatch> {
     let sent = lab.send(batch, &Selection::All).unwrap();
     let received = lab.run_appended().remove(0).into_iter().map(Result::unwrap).collect();
@@ -181,7 +181,7 @@ fn rows_that_cannot_be_appended_are_refused_by_name() {
             "{error}"
         );
     }
-    // Those that can be null count twice.
+    // Columns that can be null count twice.
     let error = refused(&make::schema(&vec![DataType::Int8; 9]), 1000);
     assert_eq!(error, "rows of 18 columns, validity included: 1 to 16 can be appended");
     Format::with_form(make::schema(&vec![DataType::Int8; 8]), 1000, Form::Appended).unwrap();
@@ -355,7 +355,7 @@ proptest! {
             let statuses = vec![Status::Success; sent.completions as usize];
             prop_assert_eq!(lab.statuses(), statuses);
         }
-        // What came later lies elsewhere.
+        // Rows that came later do not lie where these do.
         for (received, together) in kept {
             prop_assert_eq!(concat_batches(&schema, &received).unwrap(), together);
         }

@@ -1,4 +1,4 @@
-//! What is copied, and what is not.
+//! Which bytes are copied, and which are not.
 
 use std::{
     collections::BTreeMap,
@@ -236,7 +236,7 @@ fn nothing_is_mapped_for_what_lies_in_the_arena() {
     let context = Context::open(spy, options).unwrap();
     let (pd, cq) = (context.protection_domain(), context.completion_queue().build().unwrap());
     let lab = Lab::new(&Format::new(fixed_schema(), 1 << 16).unwrap(), 1, 2);
-    // The same memory, registered here as well.
+    // The arena is registered with this card as well.
     let mut sender = Sender::new(lab.sender.format().clone(), &pd, &lab.arena, Foreign::Refuse);
     lab.arena.register(&pd).unwrap();
     let mut queue = pd.shared_send_queue(&cq).build().unwrap();

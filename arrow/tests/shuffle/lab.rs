@@ -48,14 +48,14 @@ pub struct Lab {
     pub queue: SharedSendQueue<'static>,
     pub pairs: Vec<QueuePair<'static>>,
     pub receivers: Vec<Receiver>,
-    /// Receivers of appended rows; there are these or those.
+    /// Receivers of appended rows; a lab has receivers of one kind only.
     pub appenders: Vec<AppendReceiver>,
     /// The receiving ends, one a receiver.
     pub ends: Vec<QueuePair<'static>>,
     pub arena: Arena,
     pub nodes: Vec<Node>,
     now: u64,
-    /// Which of all frames are lost, by their numbers.
+    /// True for the numbers of frames that are lost.
     pub lost: fn(u64) -> bool,
     /// Frames that were sent so far.
     pub frames: u64,
@@ -76,7 +76,7 @@ impl Lab {
         lab
     }
 
-    /// Receivers of appended rows: so many segments, messages of each, and rows of a batch.
+    /// Makes a lab with receivers of appended rows: their segments, messages of a segment, and rows of a batch.
     pub fn appending(
         format: &Format,
         receivers: usize,
@@ -139,14 +139,14 @@ impl Lab {
         self.sender.send(&mut self.queue, 7, batch, selection, &to)
     }
 
-    /// Lets time go on until nothing is to come any more: what each receiver got.
+    /// Advances time until no event is left, and returns the batches of each receiver.
     pub fn run(&mut self) -> Vec<Vec<RecordBatch>> {
         let results = self.try_run();
         let batch = |result: Result<Received, ReceiveError>| result.unwrap().batch;
         results.into_iter().map(|results| results.into_iter().map(batch).collect()).collect()
     }
 
-    /// The same, with what went wrong.
+    /// Like [`run`](Self::run), but returns errors of receivers as well.
     pub fn try_run(&mut self) -> Vec<Vec<Result<Received, ReceiveError>>> {
         let mut results: Vec<Vec<_>> = self.receivers.iter().map(|_| Vec::new()).collect();
         loop {
@@ -159,7 +159,7 @@ impl Lab {
         }
     }
 
-    /// Lets time go on until nothing is to come any more: what each receiver of appended rows got, and what went wrong.
+    /// Advances time until no event is left, and returns the batches and errors of each receiver of appended rows.
     pub fn run_appended(&mut self) -> Vec<Vec<Result<RecordBatch, ReceiveError>>> {
         let mut results: Vec<Vec<_>> = self.appenders.iter().map(|_| Vec::new()).collect();
         loop {
@@ -232,7 +232,7 @@ fn attributes(node: u8, qpn: u32) -> QueuePairAttributes {
         .max_rd_atomic(1)
 }
 
-/// A card that does everything but this.
+/// A card that lacks these features.
 pub struct Without(pub Features, pub Box<dyn Card>);
 
 impl Card for Without {

@@ -46,7 +46,7 @@ impl Numbers {
     }
 }
 
-/// A batch of so many rows, each of whose arrays is a slice of a longer one.
+/// A batch of `rows` rows, each of whose arrays is a slice of a longer one.
 pub fn batch(numbers: &mut Numbers, schema: &SchemaRef, rows: usize) -> RecordBatch {
     let columns = schema.fields().iter().map(|field| field_array(numbers, field, rows)).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -57,7 +57,7 @@ fn field_array(numbers: &mut Numbers, field: &Field, rows: usize) -> ArrayRef {
     array(numbers, field.data_type(), rows, field.is_nullable())
 }
 
-/// An array of so many rows, a slice of a longer one.
+/// An array of `rows` rows, a slice of a longer one.
 pub fn array(numbers: &mut Numbers, data_type: &DataType, rows: usize, nullable: bool) -> ArrayRef {
     let (before, behind) = (numbers.below(12), numbers.below(3));
     let nullable = nullable && numbers.below(3) > 0;
@@ -138,7 +138,7 @@ fn made(data: arrow_data::ArrayDataBuilder) -> ArrayRef {
     make_array(data.build().unwrap())
 }
 
-/// Whose rows are whose, in one of the ways that there are, and the rows of each of `destinations`.
+/// A selection of one of the kinds that there are, and the rows of each of `destinations`.
 pub fn selection(
     numbers: &mut Numbers,
     rows: usize,
@@ -154,7 +154,7 @@ pub fn selection(
                     wanted.push(row);
                 }
             }
-            // They need not begin with an aligned byte.
+            // Ids need not begin at an aligned byte.
             let skip = numbers.below(3);
             let ids = std::iter::repeat_n(0, skip).chain(ids);
             let selection = match way {

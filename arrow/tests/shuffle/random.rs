@@ -162,7 +162,7 @@ proptest! {
             let options = RecordBatchOptions::new().with_row_count(Some(rows));
             batch = RecordBatch::try_new_with_options(schema, columns.collect(), &options).unwrap();
         }
-        // All of them, by ids that need no copy.
+        // All rows, by ids that need no copy.
         let ids = Selection::Ids(lab.arena.copy(&vec![0; rows]).unwrap().into());
         let plan = lab.sender.plan(&batch).unwrap();
         let (sent, received) = lab.shuffle(&batch, &ids);

@@ -1,4 +1,4 @@
-//! What a sender, a format or a receiver refuses.
+//! Batches, selections, types and destinations that a sender, a format or a receiver refuses.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn lab() -> Lab {
 
 fn fails(lab: &mut Lab, batch: &RecordBatch, selection: &Selection) -> String {
     let error = lab.send(batch, selection).unwrap_err().to_string();
-    // Nothing was posted.
+    // The error came before anything was posted.
     let frames = lab.frames;
     assert!(lab.try_run().iter().all(Vec::is_empty));
     assert_eq!(lab.frames, frames);

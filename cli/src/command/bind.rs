@@ -1,4 +1,4 @@
-//! `drdma bind` and `drdma unbind`: whose a card is.
+//! `drdma bind` and `drdma unbind`: the driver that a card is bound to.
 
 use clap::Args;
 use drdma_driver::pci::{Binder, PciAddress};
@@ -62,7 +62,7 @@ pub fn bind(arguments: &BindArguments) -> Result<(), Failure> {
         Some(driver) => say(format_args!("{address}: {driver} -> vfio-pci (group {group})\n"))?,
         None => say(format_args!("{address}: no driver -> vfio-pci (group {group})\n"))?,
     }
-    // It is bound, but cannot be used yet.
+    // The device is bound, but not usable if another one of its group has a driver.
     sysfs.viable_group(address)?;
     say(format_args!("vfio:{address} is ready for whoever may open /dev/vfio/{group}\n"))?;
     Ok(())

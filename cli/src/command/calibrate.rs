@@ -1,4 +1,4 @@
-//! `drdma calibrate`: what DMA reads cost on a device.
+//! `drdma calibrate`: costs of DMA reads on a device.
 
 use std::{
     io::{IsTerminal, Write, stderr},
@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
              use --device rtl:"
         )));
     }
-    // Before the minutes that measuring may take.
+    // A file that cannot be written is refused before the minutes that measuring may take.
     let out = arguments.out.as_deref().map(create).transpose()?;
     network.add_peer(calibrate::peer());
     let context = Context::open(card, calibrate::options()).map_err(Failure::failed)?;

@@ -12,9 +12,9 @@ use clap::Args;
 
 use super::Failure;
 
-/// The program.
+/// Name of the program.
 const PROGRAM: &str = "drdma-cluster";
-/// The variable that says where it is.
+/// Environment variable with the program's path.
 const VARIABLE: &str = "DRDMA_CLUSTER";
 
 /// Run SQL over several workers, processes of this machine or on hosts, whose rows go by cards `soft:`.
@@ -33,7 +33,7 @@ pub struct Arguments {
     arguments: Vec<OsString>,
 }
 
-/// Becomes the program.
+/// Replaces this process by the program.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let program = find(env::var_os(VARIABLE), env::current_exe().ok().as_deref(), Path::is_file);
     let Some(program) = program else {
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         if !arguments.arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
             return Err(Failure::Failed(missing));
         }
-        // What there is to say without it.
+        // Without the program, only the help can be printed.
         let mut command = Arguments::augment_args(clap::Command::new("drdma cluster"));
         println!("{}\n{missing}", command.render_help());
         return Ok(());
@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Err(Failure::Failed(format!("cannot start {}: {error}", program.display())))
 }
 
-/// Where the program is: where the variable says; beside this one; in the engine's folder, if this one was built in
+/// Path of the program: that of the variable; beside this one; in the engine's folder, if this one was built in
 /// the checkout.
 fn find(
     variable: Option<OsString>,

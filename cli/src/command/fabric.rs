@@ -152,7 +152,7 @@ fn node_to_record(job: &FabricJob, name: &str) -> Result<usize, Failure> {
     }
 }
 
-/// Threads for a job.
+/// Number of threads for a job.
 fn threads(arguments: &Arguments, job: &FabricJob) -> usize {
     let rtl = job.nodes.iter().filter(|node| Kind::of(&node.device) == Kind::Rtl).count();
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -161,7 +161,7 @@ fn threads(arguments: &Arguments, job: &FabricJob) -> usize {
 
 fn print(completion: Value) -> io::Result<()> {
     match writeln!(io::stdout().lock(), "{completion}") {
-        // Whoever reads them has seen enough.
+        // The reader has closed the pipe: it needs no more.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
@@ -182,7 +182,7 @@ fn dump(job: &FabricJob, outcome: &Outcome, folder: &Path) -> Result<(), Failure
     Ok(())
 }
 
-/// What the links and the cards did.
+/// Counters of the links and the cards.
 fn statistics(job: &FabricJob, outcome: &Outcome) -> Value {
     let mut nodes = serde_json::Map::new();
     for (i, node) in job.nodes.iter().enumerate() {
@@ -201,7 +201,7 @@ fn statistics(job: &FabricJob, outcome: &Outcome) -> Value {
     json!({"ns": outcome.ns, "nodes": nodes})
 }
 
-/// A capture of what passes the switch. Clones write to the same one.
+/// A capture of the frames that pass the switch. Clones write to the same one.
 #[derive(Clone)]
 struct Passing(Arc<Mutex<(Capture, io::Result<()>)>>);
 
@@ -210,7 +210,7 @@ impl Passing {
         Self(Arc::new(Mutex::new((capture, Ok(())))))
     }
 
-    /// Writes out what is buffered.
+    /// Writes buffered frames to the file.
     fn finish(self) -> io::Result<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (capture, written) = &mut *state;

@@ -24,7 +24,7 @@ use serde_json::json;
 
 use super::{Failure, capture, create, finish, finish_capture, tuning::Tuning};
 
-/// Failed requests whose reasons are told on standard error.
+/// Failed requests whose reasons are printed on standard error, at most.
 const REASONS: usize = 8;
 
 /// Run a job file on a device; prints one JSON object per completion.
@@ -85,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let text = "--wire needs a simulated device: a board has a wire of its own";
         return Err(Failure::Usage(text.to_owned()));
     }
-    // What cannot be written is told before the run, not after it.
+    // Files that cannot be written are refused before the run, not after it.
     let new = |path: &Option<PathBuf>| {
         let file = |path: &PathBuf| Ok::<_, Failure>((create(path)?, path.clone()));
         path.as_ref().map(file).transpose()
@@ -131,7 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         (Err(RunError::Card(_)), Kind::Board) => std::mem::forget(context),
         _ => drop(context),
     }
-    // What is on its way after a failure may stay there.
+    // After a failure, frames that are on their way are not waited for.
     let cable = observer.cable.as_mut().filter(|_| result.is_ok());
     let traffic = cable.map(Cable::finish).transpose();
 
@@ -167,7 +167,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Some lines of many.
+/// The first lines of a list, and how many are left out.
 fn few(lines: &[String]) -> String {
     let first = lines.iter().take(REASONS).map(|line| format!("  {line}"));
     let more = lines.len().saturating_sub(REASONS);
@@ -180,23 +180,23 @@ fn plug(network: &Network, spec: &WireSpec) -> Result<Cable, Failure> {
     let wire = spec
         .open()
         .map_err(|error| Failure::Failed(format!("the wire cannot be plugged in: {error}")))?;
-    // What is captured goes to the simulated peers as well.
+    // Captured frames go to the simulated peers as well.
     let none =
         "--wire takes dgram:LOCAL,REMOTE, tap:NAME or udp:LOCAL,REMOTE here; --pcap captures";
     wire.map(|wire| Cable::plug(network, wire)).ok_or_else(|| Failure::Usage(none.to_owned()))
 }
 
-/// Prints completions, and notes in the recording where they were seen.
+/// Prints completions, and records where the host sees them.
 struct Printer<'a> {
     network: Network,
     recording: Option<Recording>,
     cable: Option<Cable>,
-    /// Posts that are complete.
+    /// Number of posts that are complete.
     done: usize,
-    /// Why posts failed, in their order.
+    /// Reasons of failed posts, in their order.
     failed: Vec<String>,
     job: &'a Job,
-    /// Made when the first one fails.
+    /// Finds the reasons; made when the first post fails.
     judge: OnceCell<Judge<'a>>,
 }
 
@@ -220,7 +220,7 @@ impl Observer for Printer<'_> {
         self.done += 1;
         let mut stdout = io::stdout().lock();
         match writeln!(stdout, "{line}") {
-            // Whoever reads them has seen enough.
+            // The reader has closed the pipe: it needs no more.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
             result => Ok(result?),
         }

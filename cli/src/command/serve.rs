@@ -23,7 +23,7 @@ use signal_hook::{
 
 use super::{Failure, note};
 
-/// Clock cycles between two looks at what the client and the wire want.
+/// Clock cycles between two looks for work of the client and the wire.
 const CYCLES: u64 = 64;
 
 /// Serve a simulated card over vfio-user, as a PCI device of a virtual machine. Ctrl-C ends it.
@@ -98,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     served.map_err(Failure::failed)
 }
 
-/// The link that a device's options ask for, as configuration space is to tell of it.
+/// The link that a device's options ask for, as configuration space is to report it.
 fn link(uri: &str) -> Result<Link, Failure> {
     let usage = |error: drdma_sim::OpenError| Failure::Usage(error.to_string());
     if Kind::of(uri) == Kind::Board {
@@ -114,7 +114,7 @@ fn link(uri: &str) -> Result<Link, Failure> {
     })
 }
 
-/// What becomes readable when this process is asked to end.
+/// A file descriptor that becomes readable when this process is asked to end.
 fn stop_signal() -> io::Result<UnixStream> {
     let (read, write) = UnixStream::pair()?;
     pipe::register(SIGINT, write.try_clone()?)?;

@@ -36,7 +36,7 @@ impl Tuning {
     /// Reads the costs, if a file is named.
     ///
     /// # Errors
-    /// It cannot be read, or holds something else.
+    /// [`Failure::Usage`] if the file cannot be read, or has no costs.
     pub fn calibration(&self) -> Result<Option<Calibration>, Failure> {
         let wrong = |path: &Path, error: FileError| {
             Failure::Usage(format!("--costs {}: {error}", path.display()))
@@ -47,7 +47,7 @@ impl Tuning {
             .transpose()
     }
 
-    /// What the card is set to: what is said here comes before what was measured.
+    /// Settings of the card: options of the command line come before measured values.
     ///
     /// # Errors
     /// Those of [`Tuning::calibration`].

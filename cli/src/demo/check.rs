@@ -1,39 +1,39 @@
-//! Whether the right rows arrived.
+//! Checks that the right rows arrived at every destination.
 
 use drdma_sim::wire::Message;
 
 use super::lineitem::{ROW, Row};
 
-/// What arrived is not what was sent.
+/// Difference between the rows that arrived and those that were sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
-    /// Too many or too few messages.
+    /// More or fewer messages arrived than were sent.
     #[error("destination {destination}: {found} messages arrived, {expected} were sent")]
     Messages {
-        /// The destination.
+        /// Number of the destination.
         destination: usize,
         /// Messages that arrived.
         found: usize,
         /// Messages that were sent.
         expected: usize,
     },
-    /// A message of a wrong length.
+    /// A message has the wrong length.
     #[error("destination {destination}: message {message} has {found} B instead of {expected} B")]
     Length {
-        /// The destination.
+        /// Number of the destination.
         destination: usize,
-        /// The message.
+        /// Number of the message.
         message: usize,
-        /// Its bytes.
+        /// Bytes of the message that arrived.
         found: usize,
-        /// The bytes that were sent.
+        /// Bytes of the message that was sent.
         expected: usize,
     },
-    /// A row with other bytes.
+    /// A row has other bytes.
     #[error("destination {destination}: row {row} of its rows arrived as {found:02x?}")]
     Row {
-        /// The destination.
+        /// Number of the destination.
         destination: usize,
         /// The row, counted at this destination.
         row: usize,
@@ -42,8 +42,8 @@ pub enum CheckError {
     },
 }
 
-/// Checks that exactly `rows` arrived at a destination, in order, byte for byte: none is missing,
-/// none is there twice, none is another's.
+/// Checks that exactly `rows` arrived at a destination, in order, byte for byte: none is missing, none is there
+/// twice, none belongs to another destination.
 pub fn arrived(
     destination: usize,
     rows: &[Row],

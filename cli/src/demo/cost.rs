@@ -1,4 +1,4 @@
-//! What sending costs.
+//! Costs of sending.
 
 use std::{ops::AddAssign, time::Duration};
 
@@ -7,29 +7,29 @@ use drdma_sim::clock::Span;
 use libdrdma::{Context, Statistics, counter};
 use serde::{Serialize, Serializer};
 
-/// What sending some rows cost.
+/// Costs of sending some rows.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Cost {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Work requests posted.
+    /// Number of work requests that were posted.
     pub work_requests: u64,
     /// Bytes of those requests.
     pub request_bytes: u64,
     /// Time that the CPU took to describe the rows and to write the requests to their rings.
     #[serde(rename = "posting_ns", serialize_with = "nanoseconds")]
     pub posting: Duration,
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub payload_bytes: u64,
-    /// DMA reads of payload.
+    /// Number of DMA reads of payload.
     pub data_reads: u64,
-    /// Bytes of those reads.
+    /// Bytes of the reads of payload.
     pub data_read_bytes: u64,
-    /// DMA reads of work requests and bitmaps.
+    /// Number of DMA reads of work requests and bitmaps.
     pub control_reads: u64,
-    /// Bytes of those reads.
+    /// Bytes of the reads of work requests and bitmaps.
     pub control_read_bytes: u64,
     /// Clock cycles from the first doorbell to the last byte on the wire, if the device has a clock.
     pub cycles: Option<u64>,
@@ -41,7 +41,7 @@ fn nanoseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error>
 
 impl AddAssign for Cost {
     fn add_assign(&mut self, other: Self) {
-        // Nothing yet: a clock is there if the first cost has one.
+        // The first cost that is added determines whether there is a clock.
         let cycles = if self.rows == 0 { Some(0) } else { self.cycles };
         *self = Self {
             rows: self.rows + other.rows,
@@ -59,7 +59,7 @@ impl AddAssign for Cost {
     }
 }
 
-/// Measures from its start to its stop.
+/// Measures costs between its start and its stop.
 #[derive(Debug)]
 pub struct Meter {
     before: Statistics,
@@ -73,7 +73,7 @@ impl Meter {
         Ok(Self { before })
     }
 
-    /// Stops measuring.
+    /// Stops measuring, and returns the costs.
     pub fn stop(
         self,
         context: &Context,

@@ -33,7 +33,7 @@ pub const ROW: usize = {
 /// LINEITEM rows in scale factor 1, about.
 pub const ROWS_PER_SCALE_FACTOR: f64 = 6_001_215.0;
 
-/// Comments are pieces of a text of so many bytes, which makes a smaller pool than TPC-H's 300 MB.
+/// Bytes of the text that comments are pieces of: a smaller pool than TPC-H's 300 MB.
 const TEXT_POOL: i32 = 1 << 20;
 
 /// A row: its values, little-endian, one behind the other.
@@ -85,7 +85,7 @@ impl Row {
 /// Generates a scale factor's rows one by one.
 ///
 /// # Errors
-/// The first error of `each`, which ends it.
+/// The first error of `each`, which ends the generation.
 pub fn items<E>(
     scale_factor: f64,
     mut each: impl FnMut(&LineItem<'_>) -> Result<(), E>,

@@ -1,4 +1,4 @@
-//! The demonstration: a shuffle of TPC-H data, checked row by row, and what the same rows cost as
+//! The demonstration: a shuffle of TPC-H data, checked row by row, and the costs of sending the same rows as
 //! plain scatter-gather lists.
 
 mod check;
@@ -42,12 +42,12 @@ const PEER: Local = Local { mac: 0x0200_0000_0101, ip: 0x0a00_0101 };
 /// Blocks of a scatter-gather request of one row: its head, its destination, an entry a column.
 const LIST_BLOCKS: usize = 3;
 
-/// How to run the demonstration.
+/// Options of the demonstration.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// TPC-H scale factor.
     pub scale_factor: f64,
-    /// Destinations, 1 to 256.
+    /// Number of destinations, 1 to 256.
     pub destinations: usize,
     /// Rows of a batch: one work request.
     pub batch_rows: usize,
@@ -57,11 +57,11 @@ pub struct Options {
     pub sample_rows: usize,
     /// Rows that are sent whole, with their strings.
     pub whole_rows: usize,
-    /// Cards that those go to, at least 1.
+    /// Cards that whole rows go to, at least 1.
     pub receivers: usize,
-    /// Path MTU.
+    /// Path MTU in bytes.
     pub mtu: u32,
-    /// How long nothing may happen, but to rows that are sent whole.
+    /// Time without a packet and a completion after which the demonstration fails; not for rows that are sent whole.
     pub patience: Duration,
 }
 
@@ -78,7 +78,7 @@ pub enum DemoError {
     /// A queue pair was not connected.
     #[error(transparent)]
     Connect(#[from] ModifyError),
-    /// A region that cannot be.
+    /// A region is not possible.
     #[error(transparent)]
     Region(#[from] RegionError),
     /// A request was not posted.
@@ -87,24 +87,24 @@ pub enum DemoError {
     /// The card failed.
     #[error(transparent)]
     Card(#[from] CardError),
-    /// A request ended badly.
+    /// A request completed with an error.
     #[error("request {wr_id} completed with {status}")]
     Status {
-        /// Its name.
+        /// Name of the request.
         wr_id: u64,
-        /// How it ended.
+        /// Status of its completion.
         status: Status,
     },
-    /// Nothing happened for too long.
+    /// There was no packet and no completion for too long.
     #[error("no packet and no completion for {} s", waited.as_secs())]
     TimedOut {
-        /// How long.
+        /// Time that was waited.
         waited: Duration,
     },
-    /// Nothing happened for too long of simulated time, while rows were sent whole.
+    /// There was no packet and no completion for too long of simulated time, while rows were sent whole.
     #[error("no packet and no completion for {waited:?} of simulated time")]
     Silent {
-        /// How long.
+        /// Simulated time that was waited.
         waited: Duration,
     },
     /// The rows that arrived are not those that were sent.
@@ -113,27 +113,27 @@ pub enum DemoError {
     /// A card for the fabric was not opened.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// There is no such fabric.
+    /// The fabric was not made.
     #[error(transparent)]
     Fabric(#[from] FabricError),
     /// A card of the fabric failed.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
-    /// There are no columns to receive into.
+    /// The columns to receive into were not made.
     #[error(transparent)]
     Kept(#[from] KeptRegionError),
     /// The columns of a receiver have other values than were sent.
     #[error(transparent)]
     Columns(#[from] ColumnsError),
-    /// A peer complains.
+    /// A peer received wrong packets.
     #[error("the card sent wrong packets: {0}")]
     Wire(String),
-    /// What the caller does meanwhile failed.
+    /// The watcher failed.
     #[error("{0}")]
     Watcher(String),
 }
 
-/// Who is told how it goes.
+/// Observer of the demonstration's progress.
 pub trait Watcher {
     /// The comparison starts.
     fn comparing(&mut self, rows: usize);
@@ -142,20 +142,20 @@ pub trait Watcher {
     /// # Errors
     /// A text; the demonstration ends.
     fn shuffling(&mut self, network: &Network) -> Result<(), String>;
-    /// So many rows have arrived.
+    /// This many rows have arrived.
     fn arrived(&mut self, rows: u64);
 }
 
-/// What the demonstration found.
+/// Results of the demonstration.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// The whole table, shuffled.
+    /// Costs of the whole table, shuffled.
     pub shuffle: Cost,
-    /// The sample, one list a row.
+    /// Costs of the sample, one list a row.
     pub lists: Cost,
-    /// The sample, described, one row a message: the same packets.
+    /// Costs of the sample, described, one row a message: the same packets as the lists.
     pub described: Cost,
-    /// The sample, described and packed.
+    /// Costs of the sample, described and packed.
     pub packed: Cost,
 }
 
@@ -225,7 +225,7 @@ pub fn run(
     Ok(Outcome { shuffle, lists, described, packed })
 }
 
-/// Everything that sending needs.
+/// Card, memory and queues that rows are sent with.
 struct Shuffler<'a> {
     context: &'a Context,
     network: &'a Network,
@@ -295,7 +295,7 @@ impl Shuffler<'_> {
         Ok(cost)
     }
 
-    /// Waits for so many completions, all of which must be successes.
+    /// Waits for `count` completions, all of which must be successes.
     fn wait(&self, count: usize) -> Result<(), DemoError> {
         let (mut seen, mut last) = (0, (Instant::now(), 0));
         while seen < count {

@@ -1,4 +1,4 @@
-//! What the demonstration found, for people.
+//! The demonstration's results, for people.
 
 use comfy_table::{CellAlignment, Row, Table, presets::UTF8_FULL_CONDENSED};
 
@@ -6,7 +6,7 @@ use drdma_sim::clock::NS_PER_CYCLE;
 
 use super::{Cost, Options, Outcome, lineitem::ROW};
 
-/// The table and what it says.
+/// The table of results, and a summary.
 pub fn render(outcome: &Outcome, options: &Options) -> String {
     let (sample, all) = (number(outcome.lists.rows), number(outcome.shuffle.rows));
     let packed = number(options.rows_per_message);
@@ -33,7 +33,7 @@ pub fn render(outcome: &Outcome, options: &Options) -> String {
     )
 }
 
-/// What each of several ways to send cost: a column a way.
+/// A table of costs, with a column for each way to send.
 pub(super) fn costs_table(header: impl Into<Row>, costs: &[&Cost]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);

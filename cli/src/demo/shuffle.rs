@@ -18,12 +18,12 @@ use crate::device::{self, DeviceError, Kind};
 /// Simulated time that an exchange may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// How to run it.
+/// Options of the comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The cards' URI.
+    /// URI of the cards.
     pub device: String,
-    /// Nodes, 2 to 64.
+    /// Number of nodes, 2 to 64.
     pub nodes: usize,
     /// Threads of a node.
     pub threads: usize,
@@ -33,56 +33,56 @@ pub struct Options {
     pub message: u32,
 }
 
-/// Why there is no table.
+/// Why the comparison has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShuffleError {
     /// A card was not opened.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A waveform of all cards.
+    /// The URI asks for a waveform, which only one card can write.
     #[error(
         "{device}: `trace` writes the waveform of one card, and here each of {nodes} nodes has one, anew for every line of the table"
     )]
     Trace {
-        /// The URI.
+        /// URI of the cards.
         device: String,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// There is no such fabric.
+    /// The fabric was not made.
     #[error(transparent)]
     Fabric(#[from] FabricError),
-    /// An exchange did not do what it should.
+    /// An exchange failed.
     #[error("{design}, {}, {pattern}: {error}", way(*regions))]
     Exchange {
-        /// The design.
+        /// Design of the exchange.
         design: Design,
         /// Rows were to be sent from where they lie.
         regions: bool,
-        /// The pattern.
+        /// Pattern of the exchange.
         pattern: Pattern,
-        /// Why.
+        /// Error of the exchange.
         error: ExperimentError,
     },
 }
 
-/// A line of the table.
+/// A line of the table: a design with a pattern.
 #[derive(Debug)]
 pub struct Line {
     design: Design,
     regions: bool,
     pattern: Pattern,
-    /// What was found, or why the card does not do it.
+    /// Costs of the exchange, or the reason why the card cannot do it.
     found: Result<Found, String>,
 }
 
-/// How rows get into messages.
+/// Name of the way in which rows get into messages.
 fn way(regions: bool) -> &'static str {
     if regions { "regions" } else { "copy" }
 }
 
-/// Tries all designs in all patterns; `told` hears of each before it begins.
+/// Tries all designs in all patterns; `told` is called before each.
 ///
 /// # Errors
 /// See [`ShuffleError`]. That the cards do not do what a design needs is none.
@@ -99,7 +99,7 @@ pub fn run(
     for pattern in Pattern::ALL {
         for design in Design::ALL {
             for regions in [false, true] {
-                // A key to rows with gaps does not exist.
+                // There is no key to rows with gaps.
                 if regions && design.primitive == Primitive::Read {
                     continue;
                 }
@@ -140,7 +140,7 @@ fn exchange(
     }
 }
 
-/// A card whose time has not begun.
+/// Opens a card whose time has not begun.
 ///
 /// # Errors
 /// See [`DeviceError`].
@@ -151,7 +151,7 @@ pub fn card(uri: &str) -> Result<Box<dyn FabricCard>, DeviceError> {
         return Ok(Box::new(SlotCard::new(slot, wire)));
     }
     let parsed: DeviceUri = uri.parse().map_err(DeviceError::Uri)?;
-    // What `soft:` has to say of other schemes and of options.
+    // `soft:` makes the error for other schemes and options.
     drdma_soft::open(&parsed.to_string(), Wire::new()).map_err(DeviceError::Uri)?;
     Ok(Box::new(SimulatedCard::new()))
 }
@@ -164,7 +164,7 @@ fn shares(nodes: usize, rows: usize) -> Vec<Share> {
     };
     let mut shares: Vec<Share> = (0..nodes).map(|_| empty()).collect();
     let all = nodes * rows;
-    // More than enough: orders have different numbers of rows.
+    // The factor gives more rows than needed, as orders differ in their numbers of rows.
     let factor = (1.1 * all as f64 / ROWS_PER_SCALE_FACTOR).max(0.001);
     let mut dealt = 0;
     let done = lineitem::batches(factor, all.max(1), |batch: &[Row]| {
@@ -182,7 +182,7 @@ fn shares(nodes: usize, rows: usize) -> Vec<Share> {
     }
 }
 
-/// The table for people.
+/// The table as text, for people.
 pub fn render(lines: &[Line], options: &Options) -> String {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
@@ -231,7 +231,7 @@ pub fn render(lines: &[Line], options: &Options) -> String {
     )
 }
 
-/// The same for programs.
+/// The table as JSON, for programs.
 pub fn object(lines: &[Line], options: &Options) -> Value {
     let line = |line: &Line| {
         let mut object = json!({
@@ -276,7 +276,7 @@ mod tests {
         let counts: Vec<_> = shares.iter().map(|share| share.hashes.len()).collect();
         assert_eq!(counts, [300, 300, 300]);
         assert_eq!(shares[0].row_bytes(), ROW);
-        // The first order's first row is node 0's, its second one node 1's.
+        // The first order's first row goes to node 0, its second row to node 1.
         assert_eq!(shares[0].columns[0].1[..8], 1_u64.to_le_bytes());
         assert_eq!(shares[1].columns[0].1[..8], 1_u64.to_le_bytes());
     }

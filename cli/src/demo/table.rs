@@ -14,7 +14,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Room for so many rows and destinations.
+    /// Makes a table with room for `rows` rows and `destinations` destinations.
     pub fn new(
         pd: &ProtectionDomain,
         rows: usize,

@@ -1,4 +1,4 @@
-//! The reads that would cost least, beside those that the card makes.
+//! The reads that would cost least, for comparison with those that the card makes.
 
 use drdma_semantics::{boxes::Settings, memory::Fault, rows::Units};
 use drdma_sim::pcie;
@@ -6,7 +6,7 @@ use libdrdma::optimizer::{Cheapest, CostTable, Fragment, Limits, Optimizer};
 
 use super::{Cheap, image::Image};
 
-/// What reads cost if nothing was measured: a tag is taken for a round trip, and a byte takes its
+/// Costs of reads if none were measured: a tag is taken for a round trip, and a byte takes its
 /// time on the link.
 pub fn link_costs() -> CostTable {
     let pcie::Config { tags, latency_ns, link_gbps, .. } = pcie::Config::default();
@@ -23,12 +23,12 @@ pub struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    /// At the first unit of every destination.
+    /// Starts at the first unit of every destination.
     pub fn new(settings: Settings, costs: &'a CostTable, destinations: Vec<Units>) -> Self {
         Self { settings, costs, destinations, found: Cheap::default() }
     }
 
-    /// Plans so many units of each destination. A unit that the card spread over several windows
+    /// Plans the next `counts` units of the destinations. A unit that the card spread over several windows
     /// counts where it ended.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// What all windows so far take.
+    /// Reads and costs of all windows so far.
     pub fn found(&self) -> Cheap {
         self.found
     }

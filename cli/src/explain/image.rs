@@ -23,16 +23,16 @@ use crate::{
     placement::{Placement, RecordKey, record_key},
 };
 
-/// Where the arena is assumed to be: like real ones, at a page's start.
+/// Address that the arena is assumed to have: like real ones, the start of a page.
 const ARENA: u64 = 1 << 32;
-/// Where the pointer arrays are assumed to be.
+/// Address that the pointer arrays are assumed to have.
 const POINTERS: u64 = 1 << 50;
 /// The key of the whole arena.
 const ARENA_KEY: u32 = MEMORY_REGIONS.entries;
 /// The key of the pointer arrays.
 const POINTERS_KEY: u32 = MEMORY_REGIONS.entries + 1;
 
-/// What a card would see.
+/// A job's memory as a card would see it.
 #[derive(Debug)]
 pub struct Image<'a> {
     job: &'a Job,
@@ -42,7 +42,7 @@ pub struct Image<'a> {
     patched: HashMap<usize, Vec<u8>>,
 }
 
-/// A plan as a request says it.
+/// A job's fetch plan as a request has it.
 pub fn fetch_plan(plan: FetchPlan) -> request::FetchPlan {
     request::FetchPlan {
         log_max_read: plan.max_read().ilog2() as u8,
@@ -76,12 +76,12 @@ impl<'a> Image<'a> {
         self.placement.addr(ARENA, place)
     }
 
-    /// The buffer and the offset in it of an address; `None` if no buffer is there.
+    /// The buffer that has an address, and the offset in it; `None` if there is no buffer.
     pub fn place(&self, addr: u64) -> Option<Place> {
         self.placement.place(addr.checked_sub(ARENA)?)
     }
 
-    /// The request that a post makes.
+    /// The work request that a post becomes.
     pub fn request(&mut self, post: &Post) -> Request {
         let mut destinations = Vec::with_capacity(post.destinations.len());
         for destination in &post.destinations {
@@ -223,7 +223,7 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Adds an array of pointers; gives its address, and the key of the records.
+    /// Adds an array of pointers; returns its address, and the key of the records.
     fn pointers(&mut self, pointers: &[Place], pattern: &[Extent]) -> (u64, u32) {
         let at = POINTERS + self.pointers.len() as u64;
         for &pointer in pointers {
@@ -237,7 +237,7 @@ impl<'a> Image<'a> {
         (at, target_lkey)
     }
 
-    /// A region whose elements, or whose bitmap, are of a kind that not every card knows.
+    /// A region with an element, or a bitmap, of a kind that not every card knows.
     fn kind_region(&mut self, region: &job::Region) -> Kinds {
         match region {
             job::Region::Contiguous { .. } => unreachable!("it has no elements"),

@@ -1,4 +1,4 @@
-//! What a card would do with a job: rows, messages, packets, and the DMA reads that fetch them.
+//! Explains a job: the rows, messages, packets and DMA reads that a card would make of it.
 
 mod cheapest;
 mod image;
@@ -27,16 +27,16 @@ use image::Image;
 pub use placement::{Placed, PlacedLane};
 pub use table::render;
 
-/// How to explain.
+/// Options of an explanation.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How the card forms bounding boxes for posts that do not say it.
+    /// How the card forms bounding boxes, for posts without a fetch plan.
     pub settings: Settings,
     /// Rows from which on the card packs several a cycle (register `COLUMN_MIN_ROWS`).
     pub column_rows: u32,
-    /// What reads cost.
+    /// Costs of reads.
     pub costs: CostTable,
-    /// Bounding boxes that are listed for each post.
+    /// Number of bounding boxes that are listed for each post.
     pub boxes: usize,
 }
 
@@ -45,25 +45,25 @@ pub struct Options {
 pub struct Explanation {
     /// The post's name.
     pub wr_id: u64,
-    /// How it would end if every queue pair it names is ready.
+    /// Status with which it would end if every queue pair that it names is ready.
     pub status: &'static str,
-    /// Why not well.
+    /// Reason for a status other than success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Bytes of the work request in its ring.
     pub request_bytes: usize,
-    /// How it is fetched, if the post says it.
+    /// Fetch plan of the post, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch: Option<Rule>,
-    /// What each destination gets.
+    /// Shares of the destinations.
     pub destinations: Vec<Share>,
     /// Fetching for all destinations together, as the card does it.
     pub together: Fetch,
-    /// What that costs, in nanoseconds.
+    /// Cost of the reads, in nanoseconds.
     pub cost_ns: f64,
     /// The reads that cost least, in the same windows.
     pub cheapest: Cheap,
-    /// Where the data lie in the first window, and how fast they are gathered.
+    /// Placement of the data in the first window, and how fast they are gathered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placed>,
     /// Payload bytes sent to all destinations.
@@ -72,7 +72,7 @@ pub struct Explanation {
     pub boxes: Vec<Read>,
 }
 
-/// How a post says that it is fetched.
+/// Fetch plan of a post.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Rule {
     /// The longest read in bytes.
@@ -81,22 +81,22 @@ pub struct Rule {
     pub merge_threshold: u32,
 }
 
-/// What one destination gets.
+/// Share of one destination.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Share {
-    /// Its queue pair.
+    /// Name of its queue pair.
     pub qp: String,
-    /// Rows of its regions.
+    /// Number of rows of its regions.
     pub rows: u64,
-    /// Units of the row mask.
+    /// Number of units of the row mask.
     pub units: u64,
-    /// Pieces that its payload is gathered from.
+    /// Number of pieces that its payload is gathered from.
     pub fragments: u64,
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub sent_bytes: u64,
     /// Fetching for this destination alone.
     pub alone: Fetch,
@@ -105,33 +105,33 @@ pub struct Share {
 /// Fetching from host memory.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Fetch {
-    /// Windows.
+    /// Number of windows.
     pub windows: u64,
-    /// DMA reads.
+    /// Number of DMA reads.
     pub reads: u64,
-    /// Their bytes.
+    /// Bytes of the reads.
     pub read_bytes: u64,
 }
 
-/// The reads that a dynamic program finds.
+/// The cheapest reads, found by a dynamic program.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Cheap {
-    /// DMA reads.
+    /// Number of DMA reads.
     pub reads: u64,
-    /// Their bytes.
+    /// Bytes of the reads.
     pub read_bytes: u64,
-    /// What they cost, in nanoseconds.
+    /// Cost of the reads, in nanoseconds.
     pub cost_ns: f64,
 }
 
 /// One bounding box.
 #[derive(Clone, Debug, Serialize)]
 pub struct Read {
-    /// The buffer that it starts in.
+    /// Name of the buffer that it starts in.
     pub buffer: String,
-    /// Where in the buffer.
+    /// Offset in the buffer.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
 }
 
@@ -151,7 +151,7 @@ pub fn explain(job: &Job, options: &Options) -> Vec<Explanation> {
         .collect()
 }
 
-/// Tells why posts of a job fail.
+/// Finds the reasons why posts of a job fail.
 #[derive(Debug)]
 pub struct Judge<'a> {
     job: &'a Job,
@@ -160,15 +160,15 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Of a job.
+    /// Makes the judge of a job.
     pub fn new(job: &'a Job) -> Self {
         let mut image = Image::of(job);
         let requests = job.posts.iter().map(|post| image.request(post)).collect();
         Self { job, image, requests }
     }
 
-    /// Why post `index` ended with `status`, because of the destination of that index: what is wrong
-    /// with it as the job has it, if anything is; else what the status means.
+    /// Why post `index` ended with `status` at destination `destination`: the fault of the post, if the job has one;
+    /// else the meaning of the status.
     pub fn why(&self, index: usize, status: Status, destination: u16) -> String {
         let request = &self.requests[index];
         let entry = request::encode(request, 0);
@@ -183,7 +183,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The plan that the library gives a request that brings none.
+/// The plan that the library gives a request without one.
 fn long_run(post: &Post) -> Option<request::FetchPlan> {
     let [Destination { regions, .. }] = post.destinations.as_slice() else { return None };
     let [Region::Contiguous { len, .. }] = regions.as_slice() else { return None };
@@ -239,7 +239,7 @@ fn explain_post(
     explanation
 }
 
-/// A fault while planning; the checks before leave none.
+/// The failure that a fault in planning stands for; the checks before leave none.
 fn unreadable(fault: &Fault) -> Failure {
     Failure {
         status: Status::LocalProtectionError,
@@ -262,7 +262,7 @@ fn plan(
     let units = |index: usize, mask| request.units(index, mask, &admitted[index].limits);
     for (index, (destination, admitted)) in post.destinations.iter().zip(admitted).enumerate() {
         let qp = &job.qps[destination.qp];
-        // What stands in the request is one row, gathered from nowhere.
+        // Inline data are one row, and are not gathered.
         let (rows, count, fragments) = match request.inline {
             Some(_) => (1, 1, 0),
             None => {
@@ -307,7 +307,7 @@ fn plan(
         cheap.window(&window.units, image)
     })?;
     explanation.cheapest = cheap.found();
-    // How rows are gathered whose lengths differ, or that go by columns, no card says yet.
+    // A card does not say how it gathers rows of different lengths, or by columns.
     let plain = (0..admitted.len()).all(|index| stream(request, index, &admitted[index]).is_none());
     if plain {
         let card = placement::Card { settings, column_rows: options.column_rows };
@@ -317,12 +317,12 @@ fn plan(
     Ok(())
 }
 
-/// The messages of a destination, if their rows must be walked to tell them.
+/// The messages of a destination, if they can be counted only by walking its rows.
 fn stream(request: &Request, index: usize, admitted: &Admitted) -> Option<MessageStream> {
     request.stream(index, &admitted.limits).filter(|_| request.inline.is_none())
 }
 
-/// Packets of a destination.
+/// Number of packets of a destination.
 fn packets(
     request: &Request,
     index: usize,
@@ -342,7 +342,7 @@ fn packets(
     Ok(packets)
 }
 
-/// Units and their fragments.
+/// Number of units, and of their fragments.
 fn walk(mut units: Units, image: &Image) -> Result<(u64, u64), Fault> {
     let (mut count, mut fragments, mut unit) = (0, 0, Vec::new());
     while units.next(image, &mut unit)? {

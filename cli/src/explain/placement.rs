@@ -1,4 +1,4 @@
-//! Where a request's data lie in the segmented memory, and how fast they are gathered from there.
+//! Placement of a request's data in the segmented memory, and how fast they are gathered from there.
 
 use drdma_semantics::{
     boxes::Settings,
@@ -19,48 +19,48 @@ use serde::Serialize;
 
 use super::{image::Image, verbs};
 
-/// What of a card's registers decides how rows are placed.
+/// Registers of a card that determine how rows are placed.
 #[derive(Clone, Copy, Debug)]
 pub struct Card {
     /// How bounding boxes are formed for the request.
     pub settings: Settings,
-    /// Rows from which on several are packed a cycle.
+    /// The least number of rows of which the card packs several a cycle.
     pub column_rows: u32,
 }
 
-/// What a request's first window is.
+/// Placement of a request's first window.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Placed {
-    /// Rows that a window has room for, if the card packs them; else it goes row by row.
+    /// Rows that a window has room for, if the card packs rows; `None` if it goes row by row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_rows: Option<u32>,
-    /// The columns, or extents, of which rows are packed.
+    /// The columns, or extents, whose rows are packed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<PlacedLane>,
     /// Words of 4 B that the assembler gathers in a cycle, of 16; 12.5 are 100 Gb/s.
     pub words_per_cycle: f64,
 }
 
-/// Where a column, or an extent, lies in a window.
+/// Placement of a column, or an extent, in a window.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlacedLane {
-    /// The buffer of its first value.
+    /// Name of the buffer of its first value.
     pub buffer: String,
-    /// Where in the buffer.
+    /// Offset in the buffer.
     pub offset: u64,
     /// Bytes of a value.
     pub len: u64,
     /// Bytes from row to row.
     pub step: u64,
-    /// Which lanes it is read with: those of the same group.
+    /// Number of the group of lanes that it is read with.
     pub group: usize,
-    /// Where row 0's value lies in the window.
+    /// Place of row 0's value in the window.
     pub place: u32,
-    /// The bank of that.
+    /// Bank of that place.
     pub bank: u32,
 }
 
-/// Places the first window of a request whose destinations have these units; nothing if there are none.
+/// Places the first window of a request whose destinations have these units. Without units the window is empty.
 ///
 /// # Errors
 /// If a bitmap or a pointer cannot be read.
@@ -77,14 +77,14 @@ pub fn placed(
     }
 }
 
-/// A request of which the card packs rows.
+/// A request whose rows the card packs.
 struct Packed(PackedRows);
 
-/// The first window of such a request.
+/// The first window of a request whose rows are packed.
 struct Window {
-    /// How many rows it is placed for.
+    /// Number of rows that it is placed for.
     rows: u32,
-    /// Those that each destination is sent, as they are numbered in the window.
+    /// For each destination: the rows that it is sent, as they are numbered in the window.
     sent: Vec<Vec<u32>>,
 }
 
@@ -111,7 +111,7 @@ impl Packed {
         })
     }
 
-    /// The first window.
+    /// The first window, with a place for every row.
     fn dense_window(&self, units: &[Units], image: &Image) -> Result<Window, Fault> {
         let rows = self.0.rows().min(self.0.window_rows());
         // Destinations with rows of their own have windows of their own.
@@ -122,7 +122,7 @@ impl Packed {
         Ok(Window { rows, sent: sent.collect::<Result<_, Fault>>()? })
     }
 
-    /// The same, if rows that nobody needs are left out; `None` if that are all.
+    /// The first window, without rows that no destination needs; `None` if no row is needed.
     fn sparse_window(
         &self,
         destination: &Destination,
@@ -132,7 +132,7 @@ impl Packed {
     ) -> Result<Option<Window>, Fault> {
         let selected = self.selected(&self.0.lanes()[0], units.clone(), self.0.rows(), image)?;
         let mut needed = selected.clone();
-        // Of several regions that are one, the last one's count. Those that cannot be read are none.
+        // Several regions count as one, with the last one's fetch rows. Fetch rows that cannot be read are left out.
         let last = destination.regions.last();
         if let Some(Region::Bitmapped { columns, fetch_rows: Some(_), .. }) = last {
             let lane = &self.0.lanes()[self.0.lanes().len() - columns.len()];
@@ -190,7 +190,7 @@ impl Packed {
     }
 }
 
-/// The rows of a request that the card packs, if it does.
+/// The packed rows of a request; `None` if the card does not pack them.
 fn packed(request: &Request, regions: &[Vec<libdrdma::Region>], card: &Card) -> Option<PackedRows> {
     let Some(Partitioned { ids, width, rows, lkey, columns, .. }) = &request.partitioned else {
         let row_mask = match request.row_mask {
@@ -200,7 +200,7 @@ fn packed(request: &Request, regions: &[Vec<libdrdma::Region>], card: &Card) -> 
         return PackedRows::of(regions.iter().map(Vec::as_slice), row_mask, card.column_rows);
     };
     if columns.is_empty() {
-        // They have kinds, or ids are made from keys.
+        // The regions have kinds, or ids are made from keys.
         return None;
     }
     let columns = verbs::columns(columns);

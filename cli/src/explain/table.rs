@@ -1,4 +1,4 @@
-//! Explanations for people.
+//! Explanations as text, for people.
 
 use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 
@@ -100,7 +100,7 @@ fn post(explanation: &Explanation) -> String {
     text
 }
 
-/// How the payload is gathered.
+/// Text on how the payload is gathered.
 fn gathering(placed: &Placed) -> String {
     let pace = format!("{:.1} words of 4 B a cycle, of 16", placed.words_per_cycle);
     match placed.window_rows {

@@ -1,4 +1,4 @@
-//! A request as libdrdma would be given it, to ask what the card does with it.
+//! A request as libdrdma has it, to find out how the card treats it.
 
 use drdma_semantics::{
     region::{self, Region},
@@ -9,7 +9,7 @@ use libdrdma::{Column, Extent, RegionError};
 /// The regions of each destination.
 ///
 /// # Panics
-/// If a region has more elements than one can have, which no job file says.
+/// If a region has more elements than a region can have, which job files exclude.
 pub fn regions(request: &Request) -> Vec<Vec<libdrdma::Region<'static>>> {
     let of_destination = |regions: &Vec<Region>| {
         regions

@@ -1,4 +1,4 @@
-//! Why a request fails, in the words of its job file.
+//! Reasons for failures, in the words of the job file.
 
 use drdma_abi::completion::Status;
 use drdma_semantics::failure::{Failure, Part, Reason, Which};
@@ -56,7 +56,7 @@ pub fn failure(job: &Job, index: usize, failure: &Failure) -> String {
     }
 }
 
-/// Why a request fails that has nothing wrong of its own.
+/// Why a request fails that has no fault of its own.
 pub fn status(job: &Job, index: usize, status: Status, destination: u16) -> String {
     let post = &job.posts[index];
     let qp = post.destinations.get(usize::from(destination)).map(|found| &job.qps[found.qp]);
@@ -73,7 +73,7 @@ pub fn status(job: &Job, index: usize, status: Status, destination: u16) -> Stri
     format!("posts[{index}]: {why} (queue pair \"{name}\")")
 }
 
-/// What a part is called in a job file.
+/// Name of a part in a job file.
 fn field(part: &Part) -> String {
     match part {
         Part::Bytes => String::new(),
@@ -92,12 +92,12 @@ fn field(part: &Part) -> String {
     }
 }
 
-/// Bytes of a buffer.
+/// A range of bytes of a buffer that a request needs.
 struct Needed {
     buffer: usize,
     start: u128,
     end: u128,
-    /// How they come about.
+    /// Description of the bytes, for messages.
     what: String,
 }
 

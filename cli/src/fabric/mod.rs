@@ -1,7 +1,7 @@
 //! Fabric jobs: several cards behind a switch, and what each of them posts, in JSON.
 //!
 //! Reading one is as strict as reading a job for one card ([`crate::job`]), and is made of the same
-//! parts: what could not even be told to a card is refused with the name of the field, before
+//! parts: values that no request can have are refused, with the name of the field, before
 //! anything runs.
 
 mod format;
@@ -19,7 +19,7 @@ use crate::job::{
     RowMask, Transport,
 };
 
-/// Cards in a fabric.
+/// Cards in a fabric, at most.
 pub const MAX_NODES: usize = 64;
 
 /// A whole fabric job.
@@ -27,9 +27,9 @@ pub const MAX_NODES: usize = 64;
 pub struct FabricJob {
     /// The switch and its links.
     pub network: NetworkConfig,
-    /// The cards with what is theirs; steps name them by index.
+    /// The cards and their hosts; steps name them by index.
     pub nodes: Vec<Node>,
-    /// What is posted, in the order of the file.
+    /// Posts and waits, in the order of the file.
     pub steps: Vec<Step>,
 }
 
@@ -66,20 +66,20 @@ impl FabricJob {
     }
 }
 
-/// A card and what its host has.
+/// A card and its host.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
     /// The URI of a simulated card.
     pub device: String,
-    /// Its addresses.
+    /// Addresses of the card.
     pub local: Local,
-    /// Memory, and what peers may do with it; posts name buffers by index.
+    /// Memory; posts name buffers by index.
     pub buffers: Vec<Buffer>,
-    /// What peers may do with each buffer.
+    /// Rights of peers for each buffer.
     pub access: Vec<Access>,
-    /// Further keys.
+    /// Further keys, to parts of buffers or regions.
     pub keys: Vec<Key>,
     /// Append regions; receives name them by index.
     pub appends: Vec<Append>,
@@ -89,36 +89,36 @@ pub struct Node {
     pub qps: Vec<Qp>,
 }
 
-/// What peers may do with memory.
+/// Rights of peers to memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// READ it.
+    /// Peers may READ the memory.
     pub remote_read: bool,
-    /// WRITE to it.
+    /// Peers may WRITE to the memory.
     pub remote_write: bool,
-    /// Execute atomic operations on it.
+    /// Peers may execute atomic operations on the memory.
     pub remote_atomic: bool,
 }
 
 /// A key to a part of a buffer, or to a region with gaps.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// Its name.
+    /// Name of the key.
     pub name: String,
-    /// What it opens; all bytes of a contiguous region are inside the buffer.
+    /// The region that the key gives access to; a contiguous one is inside its buffer.
     pub region: Region,
-    /// What peers may do with it.
+    /// Rights of peers.
     pub access: Access,
 }
 
 /// Columns that messages fill row after row.
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// Its name.
+    /// Name of the append region.
     pub name: String,
     /// The columns; all their rows are inside the buffers.
     pub columns: Vec<Column>,
-    /// Rows that there is room for.
+    /// Number of rows that the columns have room for.
     pub capacity: u32,
 }
 
@@ -134,13 +134,13 @@ pub struct Peer {
 /// A queue pair.
 #[derive(Clone, Debug)]
 pub struct Qp {
-    /// Its name.
+    /// Name of the queue pair.
     pub name: String,
-    /// Transport.
+    /// Transport of the queue pair.
     pub transport: Transport,
     /// Path MTU in bytes.
     pub mtu: u32,
-    /// What it is connected to; nothing on UD.
+    /// Queue pair that it is connected to; `None` on UD.
     pub peer: Option<Peer>,
     /// First packet sequence number.
     pub start_psn: u32,
@@ -148,9 +148,9 @@ pub struct Qp {
     pub qkey: u32,
     /// Index of the shared receive queue that it takes from, if it has none of its own.
     pub srq: Option<usize>,
-    /// What RC does when something is lost or not ready.
+    /// How often RC tries again when something is lost or a peer is not ready.
     pub retries: Retries,
-    /// READs and atomics that it may have under way, in each direction.
+    /// Number of READs and atomics that may be under way in each direction.
     pub max_rd_atomic: u8,
     /// Differentiated services code point, 0 to 63.
     pub dscp: u8,
@@ -160,14 +160,14 @@ pub struct Qp {
     pub ttl: u8,
 }
 
-/// What RC does when something is lost or not ready: codes as in the InfiniBand specification.
+/// How often RC tries again: codes as in the InfiniBand specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
-    /// An acknowledgement is waited for 4.096 us * 2^timeout; 0 is for ever.
+    /// Code of the time that an acknowledgement is waited for: 4.096 us * 2^timeout; 0 is for ever.
     pub timeout: u8,
-    /// How often in a row something is sent again, 0 to 7.
+    /// How often in a row a packet is sent again, 0 to 7.
     pub retry_cnt: u8,
-    /// How often a peer may be not ready; 7 is for ever.
+    /// How often a peer may be not ready; 7 is without a limit.
     pub rnr_retry: u8,
     /// The code of the time after which a peer may try again, 0 to 31.
     pub min_rnr_timer: u8,
@@ -187,60 +187,60 @@ pub enum Step {
     Post {
         /// Index of the node.
         node: usize,
-        /// What it posts.
+        /// Post of the node.
         post: Post,
     },
-    /// Every node waits until all that was posted has completed, receives excepted.
+    /// Every node waits until all posts so far have completed, receives excepted.
     Wait,
 }
 
-/// Something that a node posts.
+/// A post of a node.
 #[derive(Clone, Debug)]
 pub enum Post {
-    /// To a send queue.
+    /// Request to a send queue.
     Send(Send),
-    /// To a receive queue.
+    /// Receive to a receive queue.
     Receive(Receive),
     /// Rows of an append region are given back.
     GiveBack {
         /// Index of the append region.
         append: usize,
-        /// Its oldest rows.
+        /// Number of the oldest rows that are given back.
         rows: u32,
     },
 }
 
-/// What a request does, with what only that operation has.
+/// Operation of a request, with the values that only that operation has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// SEND.
+    /// A SEND.
     Send,
     /// SEND with immediate data.
     SendImm(u32),
-    /// WRITE.
+    /// A WRITE.
     Write,
     /// WRITE with immediate data.
     WriteImm(u32),
-    /// READ.
+    /// A READ.
     Read,
-    /// Compare and swap: 8 B of the peer's become `swap` if they are `compare`.
+    /// Compare and swap: 8 B of the peer's memory become `swap` if they are `compare`.
     CompareAndSwap {
-        /// What they must be.
+        /// Value that is compared.
         compare: u64,
-        /// What they become.
+        /// Value that is swapped in.
         swap: u64,
     },
-    /// `add` is added to 8 B of the peer's.
+    /// Fetch and add: `add` is added to 8 B of the peer's memory.
     FetchAndAdd {
-        /// What is added.
+        /// Value that is added.
         add: u64,
     },
-    /// SEND that makes a key of the peer's invalid, which stands as the remote memory.
+    /// SEND that invalidates a key of the peer, which the remote memory names.
     SendInvalidate,
 }
 
 impl Op {
-    /// Its name in jobs.
+    /// Name of the operation in jobs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Send => "send",
@@ -254,12 +254,12 @@ impl Op {
         }
     }
 
-    /// True if it names memory of the peer's.
+    /// True if the operation names memory of the peer.
     pub fn is_remote(self) -> bool {
         !matches!(self, Self::Send | Self::SendImm(_) | Self::SendInvalidate)
     }
 
-    /// True if an answer comes back that fills the regions.
+    /// True if the peer's answer fills the regions.
     pub fn is_answered(self) -> bool {
         matches!(self, Self::Read | Self::CompareAndSwap { .. } | Self::FetchAndAdd { .. })
     }
@@ -272,23 +272,23 @@ pub struct Send {
     pub shared: bool,
     /// The name that comes back in the completion.
     pub wr_id: u64,
-    /// What it does.
+    /// Operation of the request.
     pub op: Op,
-    /// How messages are cut.
+    /// Row mask: how rows are cut into units.
     pub row_mask: RowMask,
     /// Units in one message.
     pub rows_per_message: u32,
-    /// The order of their values.
+    /// The order of the values in a message.
     pub layout: MessageLayout,
-    /// A completion reports its success.
+    /// Whether the request's success is reported by a completion.
     pub signaled: bool,
-    /// It waits for the READs and atomics before it.
+    /// Whether the request waits for the READs and atomics before it.
     pub fence: bool,
-    /// The peer's completions are solicited ones.
+    /// Whether the peer's completions are solicited ones.
     pub solicited: bool,
-    /// How it is fetched, if not as the card's registers say.
+    /// Fetch plan; `None` for that of the card's registers.
     pub fetch: Option<FetchPlan>,
-    /// The bytes of its regions stand in the request: these are contiguous, and inside their buffers.
+    /// Whether the bytes of its regions stand in the request: these are contiguous, and inside their buffers.
     pub inline: bool,
     /// The region that all destinations share; they have none of their own then.
     pub partitioned: Option<Partitioned>,
@@ -297,7 +297,7 @@ pub struct Send {
 }
 
 impl Send {
-    /// The queue that it goes to: whether that is a shared one, and its queue pairs in ascending order.
+    /// The queue that the request goes to: whether it is a shared one, and its queue pairs in ascending order.
     pub fn queue(&self) -> (bool, Vec<usize>) {
         let mut set: Vec<usize> = self.destinations.iter().map(|d| d.qp).collect();
         set.sort_unstable();
@@ -310,22 +310,22 @@ impl Send {
 pub struct Destination {
     /// Index of the node's queue pair.
     pub qp: usize,
-    /// The memory of the peer's that the operation names, if it names some.
+    /// Remote memory that the operation names, if it names any.
     pub remote: Option<Remote>,
-    /// Where the columns of a WRITE by columns go, each by itself.
+    /// For a WRITE by columns: the remote memory of each column.
     pub remote_columns: Vec<Remote>,
-    /// Where a datagram goes.
+    /// Destination of a datagram.
     pub to: Option<Peer>,
-    /// The id of the rows that it gets, if the post has a partitioned region; 0 in others.
+    /// Id of the rows that the destination gets, if the post has a partitioned region; else 0.
     pub partition: u16,
-    /// What is sent, or where what is read goes; 0 to 16 regions.
+    /// Regions that are sent, or that a READ fills; 0 to 16.
     pub regions: Vec<Region>,
 }
 
 /// Memory of another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remote {
-    /// A buffer.
+    /// Memory of a buffer.
     Buffer {
         /// Index of the node.
         node: usize,
@@ -334,7 +334,7 @@ pub enum Remote {
         /// Bytes from its start.
         offset: u64,
     },
-    /// What a key opens.
+    /// Memory that a key gives access to.
     Key {
         /// Index of the node.
         node: usize,
@@ -343,11 +343,11 @@ pub enum Remote {
         /// Bytes from the key's first one.
         offset: u64,
     },
-    /// Whatever is there.
+    /// An address and a key of any value.
     Raw {
-        /// The address.
+        /// Remote address.
         addr: u64,
-        /// The key.
+        /// Remote key.
         rkey: u32,
     },
 }
@@ -355,20 +355,20 @@ pub enum Remote {
 /// A receive queue of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReceiveQueue {
-    /// That of a queue pair, by index.
+    /// The receive queue of a queue pair, by index.
     Qp(usize),
-    /// A shared one, by index.
+    /// A shared receive queue, by index.
     Shared(usize),
 }
 
 /// A work request of a receive queue.
 #[derive(Clone, Debug)]
 pub struct Receive {
-    /// The queue.
+    /// Receive queue that it is posted to.
     pub queue: ReceiveQueue,
     /// The name that comes back in the completion.
     pub wr_id: u64,
-    /// What the message's bytes fill, in order.
+    /// Regions that the message's bytes fill, in order.
     pub regions: Vec<Region>,
     /// Index of the append region that takes the message; there are no regions then.
     pub append: Option<usize>,

@@ -1,4 +1,4 @@
-//! From JSON to a [`FabricJob`], refusing what cards cannot be told.
+//! From JSON to a [`FabricJob`], with an error for values that no request to a card can have.
 
 mod node;
 mod step;
@@ -19,9 +19,9 @@ use step::Steps;
 const KIB: u64 = 1024;
 /// The greatest rate of a link in Gb/s.
 const MAX_GBPS: u64 = 1600;
-/// The greatest delay of a link: a second.
+/// The greatest delay of a link: one second.
 const MAX_DELAY_NS: u64 = 1_000_000_000;
-/// The longest queue: 4 GiB.
+/// The greatest length of a queue: 4 GiB.
 const MAX_QUEUE_KIB: u64 = 1 << 22;
 
 pub(super) fn job(json: &Json, folder: &Path) -> Result<FabricJob, JobError> {
@@ -79,8 +79,8 @@ fn network(at: &At) -> Result<NetworkConfig, JobError> {
     Ok(NetworkConfig { gbps, delay, queue: queue * KIB, ecn: ecn * KIB, faults, seed })
 }
 
-/// Refuses a post that no completion would tell of before the nodes wait: the last one of a queue,
-/// unsignaled.
+/// Refuses an unsignaled post that is the last one of its queue before the nodes wait: no completion would
+/// follow it.
 fn all_are_known_to_complete(list: &[At], steps: &[Step]) -> Result<(), JobError> {
     let mut last = HashSet::new();
     for (at, step) in list.iter().zip(steps).rev() {

@@ -1,4 +1,4 @@
-//! What a job may ask of a card that does not do it.
+//! Checks that the cards of a job support what it asks for.
 
 use drdma_abi::receive::RECEIVE_PLACES;
 use libdrdma::{Features, MessageLayout};
@@ -9,10 +9,10 @@ use crate::{
     job::{JobError, Kind as ElementKind, Problem, Region},
 };
 
-/// The first thing that a node's card does not do, where `features` says what the cards of a kind do.
+/// Checks every node against `features`, the features of the cards of a kind.
 ///
 /// # Errors
-/// There is one; the message names the field.
+/// A card lacks a feature; the message names the field.
 pub fn check(job: &FabricJob, features: impl Fn(Kind) -> Features) -> Result<(), JobError> {
     let of_node = job.nodes.iter().map(|node| features(Kind::of(&node.device))).collect();
     let job = Supported { job, of_node };
@@ -59,7 +59,7 @@ struct Supported<'a> {
 }
 
 impl Supported<'_> {
-    /// Refuses what needs features that a node's card does not have.
+    /// Returns an error if a node's card lacks features.
     fn needs(
         &self,
         node: usize,
@@ -70,19 +70,19 @@ impl Supported<'_> {
         if self.of_node[node].contains(needed) {
             return Ok(());
         }
-        // The device without its options.
+        // The device is named without its options.
         let device = self.job.nodes[node].device.split('?').next().unwrap_or_default();
         let problem = Problem::Unsupported { what: format!("{what} on {device} yet") };
         Err(JobError::Field { path, problem })
     }
 
-    /// Refuses that a node receives whose card does not.
+    /// Returns an error if a node's card cannot receive.
     fn receives(&self, node: usize, at: &str) -> Result<(), JobError> {
         let what = format!("way for node \"{}\" to receive", self.job.nodes[node].name);
         self.needs(node, Features::RECEIVES, at.to_owned(), &what)
     }
 
-    /// Refuses columns, or a bitmap from a bit on, that a node's card does not know.
+    /// Returns an error for columns, or a bitmap from a bit on, that a node's card does not support.
     fn kinds<'k>(
         &self,
         node: usize,
@@ -156,7 +156,7 @@ impl Supported<'_> {
         }
         if send.layout == MessageLayout::Columns {
             let what = "message by columns";
-            // What else such a WRITE must be, the library says.
+            // The library checks everything else about such a WRITE.
             let addressed = send.destinations.iter().all(|to| !to.remote_columns.is_empty());
             let needed = if addressed { Features::COLUMN_WRITES } else { Features::COLUMNS };
             self.needs(node, needed, format!("{at}.message_layout"), what)?;
@@ -237,7 +237,7 @@ impl Supported<'_> {
     }
 }
 
-/// Places that a region of a receive needs, whose headers take so many.
+/// Number of places that a region of a receive takes, if its header takes `header`.
 fn places(region: &Region, header: usize) -> usize {
     match region {
         Region::Contiguous { .. } => 1,

@@ -343,7 +343,7 @@ fn append_regions_lie_in_their_buffers_and_take_whole_receives() {
     assert_eq!(without("/steps/1/append"), "steps[1].regions: is missing");
 }
 
-/// What is said of a job if cards of the kind `rtl:` have these features.
+/// The result of checking a job if cards of the kind `rtl:` have these features.
 fn unsupported(job: &Value, features: Features) -> String {
     let of = |kind| match kind {
         Kind::Rtl => features,
@@ -379,7 +379,7 @@ fn a_card_that_does_not_receive_is_refused_where_it_would_have_to() {
     };
     let srq = unsupported(&only(0, "rtl:?stall=0.1", &all), none);
     assert_eq!(srq, "nodes[0].srqs: there is no shared receive queue on rtl: yet");
-    // One that only sends is none.
+    // A node that only sends needs no card that receives.
     assert_eq!(unsupported(&without_srq(only(0, "rtl:", &[0, 3])), none), "good");
     for step in [5, 6] {
         let job = without_srq(only(0, "rtl:", &[step]));
@@ -401,7 +401,7 @@ fn what_only_some_cards_do_is_refused_of_others() {
         job["nodes"][0]["keys"].as_array_mut().unwrap().truncate(1);
         job
     };
-    // A card that receives, and no more.
+    // A card that receives, and has no other feature.
     let refused = |step: Value| {
         let mut job = only(0, "rtl:", &[]);
         job["steps"] = json!([step]);
@@ -466,7 +466,7 @@ fn what_only_some_cards_do_is_refused_of_others() {
     job["steps"][0]["regions"] = json!([long, long]);
     let expected = "steps[0].regions: there is no receive of 36 places, but of 32 on rtl: yet";
     assert_eq!(unsupported(&job, mapped_receives), expected);
-    // What a node's card keeps.
+    // What a node's card keeps: keys and append regions.
     let mut job = only(0, "rtl:", &[]);
     let keys = "nodes[0].keys[1].region: there is no key to a region with gaps on rtl: yet";
     assert_eq!(unsupported(&job, receives), keys);
@@ -482,7 +482,7 @@ fn what_only_some_cards_do_is_refused_of_others() {
     assert_eq!(unsupported(&job, reads | Features::DESCRIBED_KEYS), "good");
     job["nodes"][0]["keys"][1]["access"] = json!(["remote_read"]);
     assert_eq!(unsupported(&job, reads), "good");
-    // Of no card: bytes that have no fixed places.
+    // No card has keys to bytes without fixed places.
     job["nodes"][0]["keys"][1]["region"] = json!({
         "type": "bitmapped", "bitmap": {"buffer": "t", "offset": 0}, "rows": 8,
         "columns": [ {"type": "bits", "buffer": "t", "offset": 8} ]});
@@ -578,7 +578,7 @@ fn what_only_some_cards_send_is_refused_of_others() {
     let said = "steps[0].partitioned.partition_by.keys[0]: there is no way to make partitions from such a key on rtl: yet";
     assert_eq!(refused(bytes.clone(), Features::PARTITIONS), said);
     assert_eq!(refused(bytes, Features::empty()), "good");
-    // Of no card.
+    // No card does this.
     let receive = json!({"node": "a", "verb": "post_srq_recv", "srq": "s", "wr_id": 1,
         "regions": [ {"type": "bitmapped", "bitmap": {"buffer": "t", "offset": 0}, "rows": 8,
                       "columns": [ {"type": "bits", "buffer": "t", "offset": 8} ]} ]});

@@ -34,12 +34,12 @@ pub enum DeviceError {
     /// The file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which one.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error that the system returned.
         source: io::Error,
     },
-    /// The card does not say what it is.
+    /// The card's registers are not Corundum's, so that its board is unknown.
     #[error(
         "the card does not run Corundum, so that its flash cannot be reached over PCIe; load a \
          bitstream over JTAG first (`make program` in Corundum's folder of the board)"
@@ -51,11 +51,11 @@ pub enum DeviceError {
          {fpga_id:#010x}{}", hint(*board_id, *fpga_id, image)
     )]
     OtherBoard {
-        /// The image's board.
+        /// Name of the image's board.
         image: String,
-        /// What the card says.
+        /// Board in the card's registers.
         board_id: u32,
-        /// What the card says.
+        /// FPGA in the card's registers.
         fpga_id: u32,
     },
 }
@@ -86,24 +86,24 @@ fn hint(board_id: u32, fpga_id: u32, image: &str) -> String {
 
 /// A board's registers.
 pub enum FlashDevice {
-    /// Behind VFIO. The mapping goes before the function is closed.
+    /// A board behind VFIO. The mapping is dropped before the function is closed.
     Board {
-        /// The registers.
+        /// The board's registers.
         shell: BarShell,
-        /// Keeps the function open.
+        /// The open function.
         function: Box<PciFunction>,
     },
-    /// A file.
+    /// A file that stands for the flash.
     Model {
-        /// The model.
+        /// The simulated flash.
         shell: Box<FlashShell>,
-        /// Where the cells are kept.
+        /// Path of the file that keeps the cells.
         path: PathBuf,
     },
 }
 
 impl FlashDevice {
-    /// Opens what a URI names.
+    /// Opens the device that a URI names.
     ///
     /// # Errors
     /// See [`DeviceError`].
@@ -121,11 +121,11 @@ impl FlashDevice {
         Ok(Self::Board { shell, function: Box::new(function) })
     }
 
-    /// Checks that the card is the board of an image. `told` says that a person named the board: the
-    /// FPGA that the registers name, which is a constant of what the card runs, then does not count.
+    /// Checks that the card is the board of an image. `told` says that a person named the board: the FPGA in the
+    /// registers, which is a constant of the card's bitstream, then does not count.
     ///
     /// # Errors
-    /// It is another one, or does not say.
+    /// The card is another board, or its board is unknown.
     pub fn check(&mut self, board: &Board, told: bool) -> Result<(), DeviceError> {
         let firmware = Firmware::read_with(|offset| self.read(offset).ok());
         let Firmware { board_id, fpga_id, .. } = firmware.ok_or(DeviceError::Silent)?;
@@ -135,7 +135,7 @@ impl FlashDevice {
         Err(DeviceError::OtherBoard { image: board.title.clone(), board_id, fpga_id })
     }
 
-    /// Keeps what was written, where it is kept in a file.
+    /// Writes the cells of a simulated flash to its file; does nothing for a board.
     ///
     /// # Errors
     /// The file cannot be written.

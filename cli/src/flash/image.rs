@@ -1,4 +1,4 @@
-//! A file that is to be written to a board's flash, and what is known of it.
+//! A file that is to be written to a board's flash, and its manifest.
 
 use std::{
     fs, io,
@@ -14,37 +14,37 @@ use drdma_driver::flash::BootWords;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImageError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error that the system returned.
         source: io::Error,
     },
-    /// The head of a `.bit` file is broken.
+    /// The header of a `.bit` file is broken.
     #[error("{}: {source}", path.display())]
     BitFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Fault of the header.
         source: BitFileError,
     },
-    /// There is a manifest, and it cannot be used, or the file is not the one that it describes.
+    /// The manifest cannot be used, or describes another file.
     #[error("{0}; build the bitstream again, or seal it again if it is the right one")]
     Manifest(#[from] ManifestError),
     /// The manifest names a board that is not known.
     #[error(transparent)]
     Board(#[from] UnknownBoard),
-    /// The part of a `.bit` file is of no board.
+    /// No board has the FPGA of a `.bit` file.
     #[error("{} is for {part}, and no board has that FPGA ({})", path.display(), known())]
     Part {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The FPGA that it names.
+        /// Name of the FPGA in the header.
         part: String,
     },
-    /// A stream alone does not say which board it is for.
+    /// The file is a stream alone, which does not say which board it is for.
     #[error(
         "{} is no .bit file, so that it does not name its FPGA; use the .bit file, or name the \
          board with `--board` if you are sure of it",
@@ -54,34 +54,34 @@ pub enum ImageError {
     /// File, manifest and command line name different boards.
     #[error("{what} is for {found}, and {other} for {expected}")]
     Boards {
-        /// What names one.
+        /// What names the first board: the file, its manifest or the command line.
         what: String,
-        /// Which one.
+        /// Name of the first board.
         found: String,
-        /// What names the other.
+        /// What names the other board.
         other: &'static str,
-        /// Which one.
+        /// Name of the other board.
         expected: String,
     },
-    /// There is no stream in it.
+    /// The file has no configuration stream.
     #[error(
         "{} has no configuration stream: no sync word followed by an IDCODE",
         .0.display()
     )]
     NoStream(PathBuf),
-    /// The stream is for another FPGA than its head or its manifest says.
+    /// The stream is for another FPGA than the header or the manifest says.
     #[error(
         "the stream of {} is for an FPGA with IDCODE {found:#010x}, and {} has {expected:#010x}",
         path.display(), board
     )]
     Idcode {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The board.
+        /// Name of the board.
         board: String,
         /// The IDCODE in the stream.
         found: u32,
-        /// The board's.
+        /// IDCODE of the board's FPGA.
         expected: u32,
     },
 }
@@ -98,7 +98,7 @@ pub struct Image {
     pub board: &'static Board,
     /// The stream, without the file's head.
     pub stream: Vec<u8>,
-    /// What it was built from, if that is known.
+    /// The manifest, if there is one.
     pub manifest: Option<Manifest>,
 }
 
@@ -107,7 +107,7 @@ impl Image {
     /// the file's own.
     ///
     /// # Errors
-    /// It is no bitstream, not the one of its manifest, or for no board or several.
+    /// The file is no bitstream, not the one of its manifest, or for no board or several.
     pub fn read(
         path: &Path,
         manifest: Option<&Path>,

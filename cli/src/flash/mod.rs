@@ -1,4 +1,4 @@
-//! Bitstreams for boards: whether a file is one for this board, and where it is written to.
+//! Bitstreams for boards: checks of a file, and the flash that it is written to.
 
 pub mod device;
 pub mod image;

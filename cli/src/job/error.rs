@@ -1,4 +1,4 @@
-//! What can be wrong with a job file.
+//! Errors of job files.
 
 use std::{fmt, io, path::PathBuf};
 
@@ -11,15 +11,15 @@ pub enum JobError {
     /// The job file cannot be read.
     #[error("cannot read the job file {}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the operating system says.
+        /// Error that the system returned.
         source: io::Error,
     },
     /// The job file is too long.
     #[error("the job file {} is longer than {limit} B, the limit", path.display())]
     TooLong {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Bytes that a job file may have.
         limit: u64,
@@ -30,17 +30,17 @@ pub enum JobError {
     /// The text is not JSON.
     #[error("the job is not valid JSON: {0}")]
     Syntax(#[from] serde_json::Error),
-    /// A field is missing, unknown, or holds something that it cannot.
+    /// A field is missing, unknown, or has a value that is not possible.
     #[error("{path}: {problem}")]
     Field {
-        /// Where: `posts[2].destinations[0].regions[1].pattern[0].len`.
+        /// Path of the field: `posts[2].destinations[0].regions[1].pattern[0].len`.
         path: String,
-        /// What.
+        /// Fault of the field.
         problem: Problem,
     },
 }
 
-/// What is wrong with one field.
+/// Fault of one field.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -50,222 +50,222 @@ pub enum Problem {
     /// A MAC address that is neither given nor known otherwise.
     #[error("is missing, and not known: {0}")]
     Resolve(ResolveError),
-    /// Something that no card does.
+    /// No card supports this.
     #[error("there is no {what}")]
     Unsupported {
-        /// What.
+        /// Name of what is not supported.
         what: String,
     },
-    /// A field that has no meaning here.
+    /// The field does not exist in this object.
     #[error("unknown field; the fields here are {}", Names(known))]
     Unknown {
-        /// The fields that would have one.
+        /// Names of the fields that exist here.
         known: Vec<&'static str>,
     },
-    /// The same field twice in one object.
+    /// The field is in its object twice.
     #[error("appears twice")]
     Repeated,
-    /// A value of another JSON type.
+    /// The value has another JSON type.
     #[error("must be {expected}, is {found}")]
     Type {
-        /// What it must be.
+        /// Name of the type that is needed.
         expected: &'static str,
-        /// What it is.
+        /// Description of the value that was found.
         found: String,
     },
-    /// An integer that is too small.
+    /// The integer is too small.
     #[error("must be at least {min}, is {value}")]
     TooSmall {
-        /// The value.
+        /// Value that was found.
         value: i128,
         /// The least possible value.
         min: u64,
     },
-    /// An integer that is too large.
+    /// The integer is too large.
     #[error("must be at most {max}, is {value}")]
     TooLarge {
-        /// The value.
+        /// Value that was found.
         value: i128,
         /// The greatest possible value.
         max: u64,
     },
-    /// A word that is none of those possible here.
+    /// The word is not one of those that are possible here.
     #[error("\"{found}\" is none of {}", Names(choices))]
     Choice {
-        /// The word.
+        /// The word that was found.
         found: String,
-        /// The possible ones.
+        /// The words that are possible.
         choices: Vec<&'static str>,
     },
-    /// A number that is none of those possible here.
+    /// The number is not one of those that are possible here.
     #[error("{value} is none of {}", Names(choices))]
     NumberChoice {
-        /// The number.
+        /// The number that was found.
         value: u64,
-        /// The possible ones.
+        /// The numbers that are possible.
         choices: Vec<u32>,
     },
-    /// A list that is too long.
+    /// The list is too long.
     #[error("has {count} {what}, the limit is {limit}")]
     TooMany {
-        /// Its length.
+        /// Number of its entries.
         count: usize,
-        /// What it lists.
+        /// Name of its entries.
         what: &'static str,
-        /// The limit.
+        /// Number of entries that are possible.
         limit: usize,
     },
-    /// A list that may not be empty.
+    /// The list is empty, and must not be.
     #[error("must have at least one {what}")]
     Empty {
-        /// What it lists.
+        /// Name of its entries.
         what: &'static str,
     },
-    /// Inline data of more bytes than a request takes.
+    /// Inline data are longer than a request can have.
     #[error("are {bytes} B of inline data: at most {limit} B are possible")]
     InlineBytes {
-        /// Their bytes.
+        /// Bytes of the inline data.
         bytes: u64,
-        /// The limit.
+        /// Bytes that are possible.
         limit: usize,
     },
-    /// Inline data that are not a run of bytes.
+    /// Inline data are not contiguous.
     #[error("is not contiguous: inline data come from contiguous regions")]
     InlineRegion,
-    /// A name that no buffer or queue pair has.
+    /// No buffer or queue pair has this name.
     #[error("there is no {kind} \"{name}\"")]
     NoSuch {
         /// `buffer` or `queue pair`.
         kind: &'static str,
-        /// The name.
+        /// The name that was not found.
         name: String,
     },
-    /// A name or number that another entry already has.
+    /// Another entry already has this name or number.
     #[error("{value} is already used by {other}")]
     Duplicate {
         /// The name or number.
         value: String,
-        /// Where it was used first.
+        /// Path of the entry that has it.
         other: String,
     },
-    /// A buffer without exactly one source.
+    /// The buffer has no source, or more than one.
     #[error("must have exactly one of file, hex and size, has {found}")]
     BufferSource {
-        /// How many there are.
+        /// Number of its sources.
         found: usize,
     },
-    /// A key of values that a function does not make partitions of.
+    /// The function cannot make partitions of keys with such values.
     #[error("{key_type} cannot be {values} for {function}")]
     KeyType {
         /// The type of the key.
         key_type: &'static str,
-        /// What its values are.
+        /// Description of its values.
         values: String,
-        /// The function.
+        /// Name of the function.
         function: &'static str,
     },
-    /// The last post of a queue, unsignaled.
+    /// The last post of a queue is unsignaled.
     #[error(
         "is false, and no post behind it goes to the same queue: it would never be known to be complete"
     )]
     NeverSignaled,
-    /// Text that is not bytes in hexadecimal.
+    /// The text is not bytes in hexadecimal.
     #[error("is not bytes in hexadecimal: {0}")]
     Hex(String),
-    /// A file that cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {source}", file.display())]
     File {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What the operating system says.
+        /// Error that the system returned.
         source: io::Error,
     },
-    /// Text that is not a MAC address.
+    /// The text is not a MAC address.
     #[error("\"{0}\" is not a MAC address like 02:00:00:00:00:01")]
     Mac(String),
-    /// Text that is not an IPv4 address.
+    /// The text is not an IPv4 address.
     #[error("\"{0}\" is not an IPv4 address like 10.0.0.1")]
     Ip(String),
-    /// An address that no single interface has.
+    /// The address cannot be that of a single interface.
     #[error("{found} is {what}: it must be the address of one interface")]
     Address {
-        /// The address.
+        /// The address that was found.
         found: String,
-        /// What it is instead.
+        /// Kind of the address, such as multicast.
         what: &'static str,
     },
-    /// A field that is nothing to this operation or transport.
+    /// The field has no meaning for this operation or transport.
     #[error("has no meaning for {what}: leave it out")]
     Meaningless {
         /// The operation or transport.
         what: String,
     },
-    /// Buffers that are too large together.
+    /// The buffers of the job are too large together.
     #[error("has {size} B; all buffers of a job together may have {limit} B, {left} B are left")]
     TooMuchMemory {
         /// Bytes of this buffer; of a file, those that were read.
         size: u64,
-        /// Bytes of all.
+        /// Bytes that all buffers together may have.
         limit: u64,
-        /// Bytes that the buffers before leave.
+        /// Bytes that are left for this buffer.
         left: u64,
     },
-    /// A number that is no probability.
+    /// The number is not a probability.
     #[error("must be from 0 to 1, is {0}")]
     Probability(f64),
-    /// A name that no file can have, or that holds what separates names.
+    /// The name cannot be the name of a file, or contains a slash.
     #[error("\"{0}\" is no name that a file could have, without slashes")]
     FileName(String),
-    /// Bytes beyond the end of a buffer.
+    /// Bytes lie beyond the end of a buffer.
     #[error("ends at byte {end} of buffer \"{buffer}\", which has {len} B")]
     Outside {
-        /// Where it ends.
+        /// Offset at which they end.
         end: u128,
-        /// The buffer.
+        /// Name of the buffer.
         buffer: String,
-        /// Its bytes.
+        /// Bytes of the buffer.
         len: usize,
     },
-    /// A queue pair that this one cannot be connected to.
+    /// The queue pair cannot be connected to this one.
     #[error("names \"{found}\", {what}")]
     Peer {
-        /// The queue pair.
+        /// Name of the queue pair.
         found: String,
-        /// Why not.
+        /// Reason why not.
         what: String,
     },
-    /// An operation that a transport does not have.
+    /// The transport does not have the operation.
     #[error("{op} is not possible on queue pair \"{qp}\", whose transport is {transport}")]
     Transport {
-        /// The operation.
+        /// Name of the operation.
         op: &'static str,
-        /// The queue pair.
+        /// Name of the queue pair.
         qp: String,
-        /// Its transport.
+        /// Name of the queue pair's transport.
         transport: &'static str,
     },
-    /// A receive for a queue pair that has no receive queue of its own.
+    /// The queue pair takes its receives from a shared receive queue.
     #[error("takes its receives from the shared receive queue \"{srq}\": post them there")]
     TakesFromShared {
-        /// That queue.
+        /// Name of the shared receive queue.
         srq: String,
     },
-    /// A WRITE on a datagram queue pair.
+    /// WRITEs are not possible on a datagram queue pair.
     #[error("{op} is not possible on queue pair \"{qp}\", whose transport is ud")]
     WriteOnUd {
-        /// The operation.
+        /// Name of the operation.
         op: &'static str,
-        /// The queue pair.
+        /// Name of the queue pair.
         qp: String,
     },
-    /// More of something than a card has room for.
+    /// The job needs more objects than a card has room for.
     #[error("the job needs {count} {what}, a card has {limit}")]
     Card {
-        /// How many are needed.
+        /// Number of objects that are needed.
         count: usize,
-        /// Of what.
+        /// Name of the objects.
         what: &'static str,
-        /// How many there are.
+        /// Number of objects that a card has.
         limit: usize,
     },
 }

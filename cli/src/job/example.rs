@@ -136,7 +136,7 @@ fn buffers() -> Vec<Buffer> {
     ]
 }
 
-/// A record at `offset` leads to the one at `next`.
+/// A pointer at `offset`, to the record at `next`.
 fn pointer(offset: u64, next: u64) -> Pointer {
     Pointer { comment: None, offset, to: ("records".to_owned(), next) }
 }

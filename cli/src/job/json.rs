@@ -1,4 +1,4 @@
-//! JSON with the way to every value, so that a message can name the field that is wrong.
+//! JSON with the path of every value, so that a message can name the field that is wrong.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use super::error::{JobError, Problem};
 /// greatest `u64`.
 const BEYOND_64_BITS: f64 = 9_223_372_036_854_775_808.0;
 
-/// The field that any object may have, and that means nothing.
+/// A field that any object may have, and that is ignored.
 const COMMENT: &str = "$comment";
 /// The field in which a job says where its schema is; it is for editors.
 const SCHEMA: &str = "$schema";
 
-/// A JSON value; objects keep their entries as they were written, twice the same name included.
+/// A JSON value. Objects keep their entries as they were written, repeated names included.
 #[derive(Clone, Debug)]
 pub(crate) enum Json {
     Null,
@@ -97,7 +97,7 @@ impl Json {
     }
 }
 
-/// A value and the way to it.
+/// A value and its path.
 #[derive(Clone, Debug)]
 pub(crate) struct At<'a> {
     pub path: String,
@@ -147,9 +147,9 @@ impl<'a> At<'a> {
     pub fn integer(&self, min: u64, max: u64) -> Result<u64, JobError> {
         let value = match self.json {
             &Json::Integer(value) => value,
-            // What has more than 64 bits was read as a float.
+            // An integer of more than 64 bits was read as a float.
             Json::Float(value) if value.abs() >= BEYOND_64_BITS => {
-                // Its digits are gone.
+                // The digits of the integer are lost.
                 let (expected, found) = ("an integer of at most 64 bits", "longer".to_owned());
                 return Err(self.error(Problem::Type { expected, found }));
             }
@@ -209,7 +209,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// The fields of one object. Each is asked for once; [`Fields::finish`] refuses all others.
+/// The fields of one object. Each is asked for once; [`Fields::finish`] returns an error for all others.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
     pub at: At<'a>,
@@ -235,7 +235,7 @@ impl<'a> Fields<'a> {
         Some(At { path: self.child(name), json })
     }
 
-    /// True if there is a field of that name, which no reader of this object knows.
+    /// True if there is a field of that name, which the reader of this object has not asked for.
     pub fn has_unknown(&self, name: &str) -> bool {
         self.entries.iter().any(|(entry, _)| entry == name)
     }

@@ -1,9 +1,9 @@
 //! Job files: a list of posts against a device, in JSON.
 //!
-//! Reading one is strict. Whatever a card could not even be told (an unknown field, a length of
-//! zero, 17 regions) is refused here, before a device is opened, with the name of the field. What
-//! can be told but not done (a byte out of bounds, a datagram longer than the MTU) goes to the card
-//! and comes back as a completion with its status.
+//! Reading one is strict. Values that no request can have (an unknown field, a length of zero, 17 regions) are
+//! refused here, before a device is opened, with the name of the field. Values that a request can have but a card
+//! refuses (a byte out of bounds, a datagram longer than the MTU) are sent to the card, and result in a completion
+//! with its status.
 
 mod error;
 mod example;
@@ -40,7 +40,7 @@ pub struct Job {
     pub local: Local,
     /// Queue pairs; posts name them by index.
     pub qps: Vec<Qp>,
-    /// What is posted, in order.
+    /// Posts, in order.
     pub posts: Vec<Post>,
 }
 
@@ -63,7 +63,7 @@ impl Job {
         Self::parse_with(text, folder, &HostTables::default())
     }
 
-    /// The same, with MAC addresses from somewhere else.
+    /// Like [`parse`](Self::parse), with a resolver for MAC addresses that the job does not give.
     pub fn parse_with(
         text: &str,
         folder: &Path,
@@ -79,25 +79,25 @@ impl Job {
 /// Memory that regions lie in: one memory region with its own key.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    /// Its name.
+    /// Name of the buffer.
     pub name: String,
-    /// What it holds.
+    /// Contents at the start.
     pub contents: Contents,
-    /// Addresses that it holds, of 8 B: where, and of what. They are written over the contents.
+    /// Pointers of 8 B in the buffer: offset and target. They are written over the contents.
     pub pointers: Vec<(u64, Place)>,
 }
 
-/// What a buffer holds at the start.
+/// Contents of a buffer at the start.
 #[derive(Clone, Debug)]
 pub enum Contents {
     /// These bytes, from a file or from hexadecimal.
     Bytes(Vec<u8>),
-    /// So many zeros.
+    /// This many zeros.
     Zeros(usize),
 }
 
 impl Buffer {
-    /// Bytes.
+    /// Length in bytes.
     pub fn len(&self) -> usize {
         match &self.contents {
             Contents::Bytes(bytes) => bytes.len(),
@@ -105,7 +105,7 @@ impl Buffer {
         }
     }
 
-    /// True if it has no byte.
+    /// True if the buffer has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -123,11 +123,11 @@ pub struct Local {
 /// A queue pair.
 #[derive(Clone, Debug)]
 pub struct Qp {
-    /// Its name.
+    /// Name of the queue pair.
     pub name: String,
-    /// Transport.
+    /// Transport of the queue pair.
     pub transport: Transport,
-    /// Its number on the wire.
+    /// Number of the queue pair on the wire.
     pub qpn: u32,
     /// The peer's queue pair number.
     pub dest_qpn: u32,
@@ -147,41 +147,41 @@ pub struct Qp {
     pub ecn: u8,
     /// Time to live, 1 to 255.
     pub ttl: u8,
-    /// 802.1Q tag.
+    /// 802.1Q tag, if frames have one.
     pub vlan: Option<VlanTag>,
 }
 
-/// How messages are cut.
+/// Row mask: how rows are cut into units, of which messages consist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowMask {
-    /// One row of one region after another.
+    /// A unit is one row of a region; one region follows another.
     Period,
-    /// One element of every region.
+    /// A unit is one element of every region.
     Element,
 }
 
-/// One work request.
+/// A post: one work request.
 #[derive(Clone, Debug)]
 pub struct Post {
     /// True for `post_ssq_send`: posted to the shared send queue of its destinations.
     pub shared: bool,
-    /// The name that comes back in the completion.
+    /// Name of the request, which its completion has.
     pub wr_id: u64,
-    /// What it does.
+    /// Operation of the request.
     pub op: Opcode,
     /// Immediate data, for the operations that carry them.
     pub imm: u32,
-    /// How messages are cut.
+    /// Row mask: how rows are cut into units.
     pub row_mask: RowMask,
-    /// Units in one message.
+    /// Units of a message.
     pub rows_per_message: u32,
-    /// The order of their values.
+    /// The order of the values in a message.
     pub layout: MessageLayout,
-    /// A completion reports its success.
+    /// Whether the request's success is reported by a completion.
     pub signaled: bool,
-    /// How it is fetched, if not as the card's registers say.
+    /// Fetch plan; `None` for that of the card's registers.
     pub fetch: Option<FetchPlan>,
-    /// The bytes of its regions stand in the request: these are contiguous, and inside their buffers.
+    /// Whether the bytes of its regions stand in the request: these are contiguous, and inside their buffers.
     pub inline: bool,
     /// The region that all destinations share; they have none of their own then.
     pub partitioned: Option<Partitioned>,
@@ -190,7 +190,7 @@ pub struct Post {
 }
 
 impl Post {
-    /// The queue that it goes to: whether that is a shared one, and its queue pairs in ascending order.
+    /// The queue that the request goes to: whether it is a shared one, and its queue pairs in ascending order.
     pub fn queue(&self) -> (bool, Vec<usize>) {
         let mut set: Vec<usize> = self.destinations.iter().map(|d| d.qp).collect();
         set.sort_unstable();
@@ -203,15 +203,15 @@ impl Post {
 pub struct Destination {
     /// Index of the queue pair.
     pub qp: usize,
-    /// Where the first message of a WRITE goes.
+    /// Remote address of the first message of a WRITE.
     pub remote_addr: u64,
     /// Remote key of a WRITE.
     pub rkey: u32,
-    /// Where the columns of a WRITE by columns go, each by itself: address and remote key.
+    /// For a WRITE by columns: the remote address and key of each column.
     pub remote_columns: Vec<(u64, u32)>,
-    /// The id of the rows that it gets, if the post has a partitioned region; 0 in others.
+    /// Id of the rows that the destination gets, if the post has a partitioned region; else 0.
     pub partition: u16,
-    /// What is sent, 0 to 16 regions.
+    /// Regions that are sent, 0 to 16.
     pub regions: Vec<Region>,
 }
 
@@ -227,30 +227,30 @@ pub struct Place {
 /// How the entries of a column or extent lead to bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// They are the values.
+    /// Entries are the values.
     Fixed,
-    /// They are bits.
+    /// Entries are bits.
     Bits {
         /// The place of row 0's bit in its byte, 0 to 7.
         first: u8,
     },
-    /// They are two offsets each.
+    /// Entries are two offsets each.
     Varlen {
         /// Byte 0 of the data.
         data: Place,
     },
-    /// They are views.
+    /// Entries are views.
     Views {
-        /// The buffers that they point into.
+        /// The buffers that views point into.
         buffers: Vec<ViewBuffer>,
     },
-    /// They are indices.
+    /// Entries are indices.
     Dictionary {
-        /// Value 0.
+        /// Place of value 0.
         values: Place,
         /// Bytes of a value, at least 1.
         width: u32,
-        /// Values.
+        /// Number of values.
         count: u32,
     },
 }
@@ -258,14 +258,14 @@ pub enum Kind {
 /// A part of a buffer that views point into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewBuffer {
-    /// Its first byte.
+    /// First byte of the part.
     pub base: Place,
-    /// Its bytes.
+    /// Length in bytes.
     pub len: u32,
 }
 
 impl Kind {
-    /// Bytes of an entry that says to have `width` of them; 1 for a bit.
+    /// Bytes of an entry whose field for the width says `width`; 1 for a bit.
     pub fn entry_len(&self, width: u32) -> u64 {
         match self {
             Self::Varlen { .. } => 2 * u64::from(width),
@@ -279,16 +279,16 @@ impl Kind {
 pub struct Extent {
     /// Bytes from the start of the period or record.
     pub offset: u64,
-    /// Bytes, at least 1: of the value, an offset, a view or an index.
+    /// Length in bytes, at least 1: of the value, an offset, a view or an index.
     pub len: u32,
-    /// How they lead to bytes.
+    /// How entries lead to bytes.
     pub kind: Kind,
 }
 
 /// A column of a bitmapped or partitioned region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Row 0.
+    /// Place of row 0.
     pub base: Place,
     /// Bytes of a value, an offset, a view or an index, at least 1; 1 for a bit.
     pub width: u32,
@@ -299,13 +299,13 @@ pub struct Column {
 /// A partitioned region.
 #[derive(Clone, Debug)]
 pub struct Partitioned {
-    /// The id of row 0; with keys, the first splitter of a range, or nothing.
+    /// Place of row 0's id; with keys, that of the first splitter of a range, or unused.
     pub ids: Place,
     /// Bytes of an id.
     pub width: IdWidth,
-    /// How ids are made, if they are not in a buffer.
+    /// How ids are made from keys, if they are not in a buffer.
     pub by: Option<PartitionBy>,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u32,
     /// 1 to 16 columns.
     pub columns: Vec<Column>,
@@ -320,7 +320,7 @@ impl Partitioned {
         }
     }
 
-    /// The kinds of its columns and keys.
+    /// Kinds of the region's columns and keys.
     pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
         let keys = self.by.iter().flat_map(|by| by.keys.iter().map(|key| &key.column));
         self.columns.iter().chain(keys).map(|column| &column.kind)
@@ -330,13 +330,13 @@ impl Partitioned {
 /// How partitions are made from keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionBy {
-    /// The function.
+    /// Function that makes partitions of keys.
     pub function: Function,
-    /// The hash of no key; 0 for a range.
+    /// Start value of the hash; 0 for a range.
     pub seed: u32,
-    /// Partitions, 1 to 65,536; of a range one more than splitters.
+    /// Number of partitions, 1 to 65,536; of a range one more than splitters.
     pub partitions: u32,
-    /// Neighbouring partitions that have one id, at least 1.
+    /// Number of neighbouring partitions that share an id, at least 1.
     pub group: u16,
     /// 1 to 16 keys.
     pub keys: Vec<Key>,
@@ -359,20 +359,20 @@ impl PartitionBy {
 /// A key that partitions are made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Its values.
+    /// Column of the key's values.
     pub column: Column,
-    /// What they are.
+    /// Type of the values.
     pub key_type: KeyType,
-    /// Bits of the rows that are not null: the byte of row 0's, and its place in it.
+    /// Validity: the byte of row 0's bit, and the bit's place in it.
     pub validity: Option<(Place, u8)>,
 }
 
 /// Bytes of a partition id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdWidth {
-    /// One byte.
+    /// An id is one byte.
     One = 1,
-    /// Two bytes, little-endian.
+    /// An id is two bytes, little-endian.
     Two = 2,
 }
 
@@ -386,43 +386,43 @@ impl IdWidth {
     }
 }
 
-/// A region.
+/// A region of a destination.
 #[derive(Clone, Debug)]
 pub enum Region {
     /// One run of bytes.
     Contiguous {
-        /// First byte.
+        /// Place of the first byte.
         base: Place,
-        /// Bytes, at least 1.
+        /// Length in bytes, at least 1.
         len: u32,
     },
     /// A pattern, repeated.
     Strided {
-        /// Start of the first period.
+        /// Place of the first period.
         base: Place,
         /// Bytes from one period to the next, at least 1.
         period: u64,
-        /// Periods.
+        /// Number of periods.
         count: u32,
         /// 1 to 16 extents.
         pattern: Vec<Extent>,
     },
     /// The rows that a bitmap selects.
     Bitmapped {
-        /// The bitmap.
+        /// Place of the bitmap.
         bitmap: Place,
         /// The place of row 0's bit in its first byte, 0 to 7.
         first: u8,
-        /// Its bits.
+        /// Number of bits.
         rows: u32,
         /// 1 to 16 columns.
         columns: Vec<Column>,
-        /// A bitmap of rows that are read as if they were needed, too.
+        /// Bitmap of rows that are read as if they were needed.
         fetch_rows: Option<Place>,
     },
     /// A pattern at every pointer.
     PointerMapped {
-        /// The records, or the first ones of chains.
+        /// Places of the records, or of the first records of chains.
         pointers: Vec<Place>,
         /// 1 to 16 extents.
         pattern: Vec<Extent>,
@@ -436,14 +436,14 @@ pub enum Region {
 pub struct Chase {
     /// Bytes from a record's start to its pointer.
     pub next: u32,
-    /// The pointer that ends a chain.
+    /// Value of the pointer that ends a chain.
     pub end: u64,
     /// Records of a chain, at most: 1 to 2^24.
     pub limit: u32,
 }
 
 impl Region {
-    /// True if its elements, or its bitmap, are of a kind that not every card knows.
+    /// True if an element, or the bitmap, is of a kind that not every card knows.
     pub fn has_kinds(&self) -> bool {
         match self {
             Self::Contiguous { .. } => false,
@@ -455,7 +455,7 @@ impl Region {
         }
     }
 
-    /// The kinds of its elements.
+    /// Kinds of the region's elements.
     pub fn kinds(&self) -> Box<dyn Iterator<Item = &Kind> + '_> {
         match self {
             Self::Contiguous { .. } => Box::new(std::iter::empty()),

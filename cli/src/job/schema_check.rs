@@ -1,4 +1,4 @@
-//! How a value fits a schema, and whether a reader of jobs knows the fields that its schema has.
+//! Checks that a value fits a schema, and that a reader of jobs knows the fields of its schema.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ fn resolve<'a>(root: &'a Value, schema: &'a Value, value: &Value) -> Vec<&'a Val
     vec![schema]
 }
 
-/// What is wrong with a value, by the keywords that the schema has.
+/// The faults of a value, by the keywords of the schema.
 pub(crate) fn errors(root: &Value, schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut wrong = |text: String| found.push(text);
@@ -119,8 +119,8 @@ fn required<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a str> {
     all
 }
 
-/// Every object of a job: the fields that the reader names are those of the schema. Tells how many
-/// were compared.
+/// Checks for every object of a job that the fields that the reader names are those of the schema. Returns the
+/// number of fields that were compared.
 pub(crate) fn same_fields(
     root: &Value,
     job: &Value,

@@ -83,12 +83,12 @@ pub fn run(
     bench.check_arrived()
 }
 
-/// A transfer under way.
+/// A transfer that is under way.
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
-    /// Its requests that are not complete.
+    /// Number of its requests that are not complete.
     left: usize,
-    /// Its place in memory.
+    /// Index of the copy in memory that it uses.
     copy: usize,
 }
 
@@ -100,13 +100,13 @@ struct Bench<'a, 'm> {
     clock: Clock,
     cq: &'a CompletionQueue,
     qps: Vec<QueuePair<'m>>,
-    /// The transfers that a queue pair has under way.
+    /// For each queue pair: the transfers that are under way.
     under_way: Vec<VecDeque<UnderWay>>,
-    /// What the atomics of a queue pair find.
+    /// For each queue pair: the values that its atomics should find.
     counting: Vec<Counting>,
     peers: Vec<PeerId>,
     remote: Option<Box<Remote>>,
-    /// What transfers go to, or come from.
+    /// Remote address and key of the transfers.
     place: (u64, u32),
     /// Messages and bytes that were posted so far.
     sent: (u64, u64),
@@ -178,7 +178,7 @@ impl<'m> Bench<'_, 'm> {
         }
     }
 
-    /// Nanoseconds, if there is a clock.
+    /// Nanoseconds of the clock, if there is one.
     fn now(&self) -> Result<Option<f64>, PerfError> {
         Ok(match self.clock {
             Clock::Card => Some(self.context.counter(counter::CYCLES)? as f64 * NS_PER_CYCLE),
@@ -227,7 +227,7 @@ impl<'m> Bench<'_, 'm> {
             return Err(PerfError::Wire(complaints));
         }
         if self.plan.op == Op::Read {
-            // Every transfer of a latency measurement began with the first place.
+            // A latency measurement uses the first copy for every transfer.
             let used = if self.plan.measure == Measure::Latency { 1 } else { iterations };
             fetched::check(transfer, used, self.place.0)?;
         }
@@ -235,8 +235,8 @@ impl<'m> Bench<'_, 'm> {
         Ok(Outcome { bytes: size, messages, requests, iterations, rates, latency, cost })
     }
 
-    /// Sends so many transfers, with up to `depth` of them under way on each queue pair; gives when each
-    /// was complete, in nanoseconds since the start, if there is a clock.
+    /// Sends `count` transfers, with up to `depth` of them under way on each queue pair. Returns when each was
+    /// complete, in nanoseconds since the start, if there is a clock.
     fn send(
         &mut self,
         transfer: &Transfer<'m>,
@@ -311,7 +311,7 @@ impl<'m> Bench<'_, 'm> {
                 .regions(&request.regions);
             match batch.post_send(&request) {
                 Ok(()) => {}
-                // What is under way makes room.
+                // Requests that are under way make room when they complete.
                 Err(PostError::QueueFull { .. } | PostError::CompletionQueueFull { .. }) => {
                     return Ok(false);
                 }
@@ -328,7 +328,7 @@ impl<'m> Bench<'_, 'm> {
         Ok(true)
     }
 
-    /// Takes completions; gives how many transfers are complete with them.
+    /// Takes completions; returns how many transfers are complete with them.
     fn poll(&mut self, transfer: &Transfer) -> Result<u64, PerfError> {
         let mut complete = 0;
         for completion in self.cq.poll() {
@@ -354,7 +354,7 @@ impl<'m> Bench<'_, 'm> {
         Ok(complete)
     }
 
-    /// Compares what arrived with what was sent. A board's peer is asked, others are looked at.
+    /// Compares what arrived with what was sent. A board's peer is asked; simulated peers are looked at.
     fn check_arrived(mut self) -> Result<(), PerfError> {
         let (arrived, arrived_bytes) = match self.remote.take() {
             Some(remote) => remote.finish()?,

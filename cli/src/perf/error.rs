@@ -1,4 +1,4 @@
-//! Why nothing was measured.
+//! Errors of measurements.
 
 use std::time::Duration;
 
@@ -12,92 +12,92 @@ use super::{
     shape::{Layout, ShapeError},
 };
 
-/// Why nothing was measured.
+/// Why a measurement has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PerfError {
-    /// A transfer that cannot be.
+    /// A transfer is not possible.
     #[error("{size} B: {source}")]
     Shape {
-        /// Its bytes.
+        /// Bytes of the transfer.
         size: u64,
-        /// Why.
+        /// Error of the shape.
         source: ShapeError,
     },
-    /// READs and atomics on a transport that has none.
+    /// The transport has no READs and atomics.
     #[error("--op {op} needs --transport rc, not {}", transport_name(*.transport))]
     Transport {
-        /// What transfers were to do.
+        /// Operation of the transfers.
         op: Op,
-        /// On which transport.
+        /// Transport that was given.
         transport: Transport,
     },
-    /// An atomic of another size than atomics have.
+    /// Atomics are not of this size.
     #[error("--op {op} is on {ATOMIC_BYTES} B, not on {size} B")]
     AtomicSize {
-        /// What transfers were to do.
+        /// Operation of the transfers.
         op: Op,
         /// Bytes of the transfer.
         size: u64,
     },
-    /// Atomics into a region with gaps.
+    /// Atomics cannot use a region with gaps.
     #[error("--op {op} fills {ATOMIC_BYTES} B that lie together: --region {} has no meaning", region.name())]
     AtomicRegion {
-        /// What transfers were to do.
+        /// Operation of the transfers.
         op: Op,
-        /// The region.
+        /// Layout of the region.
         region: Layout,
     },
-    /// Rows a message of a READ, which is always one message.
+    /// Rows of a message were given for READs, which are always one message.
     #[error("--rows-per-message {rows} has no meaning with --op {op}: a READ is one message")]
     ReadRows {
-        /// What transfers were to do.
+        /// Operation of the transfers.
         op: Op,
-        /// Rows.
+        /// Rows of a message.
         rows: u32,
     },
-    /// A limit of READs and atomics where there are none.
+    /// A limit of READs and atomics was given for another operation.
     #[error("--outstanding {outstanding} is of READs and atomics, not of --op {op}")]
     Outstanding {
-        /// What transfers were to do.
+        /// Operation of the transfers.
         op: Op,
-        /// The limit.
+        /// The limit that was given.
         outstanding: u8,
     },
-    /// More atomics than a completion queue has room for.
+    /// More atomics would be under way than a completion queue has room for.
     #[error("{under_way} atomics under way are more than a completion queue has room for: {MOST}")]
     AtomicsUnderWay {
-        /// Queue pairs times depth.
+        /// Number of atomics: queue pairs times depth.
         under_way: u64,
     },
-    /// A READ brought something else than lies there.
+    /// A READ brought a byte that differs from the peer's.
     #[error("a READ of {size} B brought {found:#04x} where {expected:#04x} lies, at byte {at}")]
     Read {
         /// Bytes of the transfer.
         size: u64,
-        /// The first byte that is wrong.
+        /// Offset of the first byte that is wrong.
         at: u64,
-        /// What came.
+        /// Value of the byte that came.
         found: u8,
-        /// What lies there.
+        /// Value of the peer's byte.
         expected: u8,
     },
-    /// An atomic brought something else than was there.
+    /// An atomic brought another value than the peer had.
     #[error("an atomic brought {found:#x} where {expected:#x} was")]
     Atomic {
-        /// What came.
+        /// Value that came.
         found: u64,
-        /// What was there.
+        /// Value that the peer had.
         expected: u64,
     },
-    /// A transfer of more requests than a queue has room for.
+    /// A transfer has more requests than a queue has room for.
     #[error(
         "{size} B are {requests} requests, more than a send queue of {MOST} blocks has room for"
     )]
     Requests {
         /// Bytes of the transfer.
         size: u64,
-        /// Its requests.
+        /// Number of its requests.
         requests: usize,
     },
     /// A resource of the card is used up, or it failed while it was set up.
@@ -106,7 +106,7 @@ pub enum PerfError {
     /// Memory was not registered.
     #[error(transparent)]
     Memory(#[from] MemoryRegionError),
-    /// A region that cannot be.
+    /// A region is not possible.
     #[error(transparent)]
     Region(#[from] RegionError),
     /// A queue pair was not connected.
@@ -118,45 +118,45 @@ pub enum PerfError {
     /// The card failed.
     #[error(transparent)]
     Card(#[from] CardError),
-    /// A request ended badly.
+    /// A request completed with an error.
     #[error("a request of {size} B completed with {status}")]
     Status {
         /// Bytes of the transfer.
         size: u64,
-        /// How it ended.
+        /// Status of the request's completion.
         status: Status,
     },
-    /// Nothing happened for too long.
+    /// There was no packet and no completion for too long.
     #[error("no packet and no completion for {} s", waited.as_secs())]
     TimedOut {
-        /// How long.
+        /// Time that was waited.
         waited: Duration,
     },
-    /// A peer complains.
+    /// A peer received wrong packets.
     #[error("the card sent wrong packets: {0}")]
     Wire(String),
-    /// What arrived is not what was sent.
+    /// The messages that arrived are not those that were sent.
     #[error("{sent} messages of {sent_bytes} B were sent, {arrived} of {arrived_bytes} B arrived")]
     Arrived {
-        /// Messages.
+        /// Number of messages that were sent.
         sent: u64,
-        /// Their bytes.
+        /// Bytes of the messages that were sent.
         sent_bytes: u64,
-        /// Messages that arrived whole.
+        /// Number of messages that arrived completely.
         arrived: u64,
-        /// Their bytes.
+        /// Bytes of the messages that arrived.
         arrived_bytes: u64,
     },
-    /// The peer in the other process.
+    /// The peer in the other process failed.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// What the caller does with a measurement failed.
+    /// The caller's handling of a measurement failed.
     #[error("{0}")]
     Show(String),
 }
 
 impl PerfError {
-    /// True if what was asked for cannot be measured on any card.
+    /// True if no card can measure what the command line asks for.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What READs and atomics bring, and whether it is right: the peer's memory holds a pattern of its addresses,
+//! Checks of the data that READs and atomics bring: the peer's memory holds a pattern of its addresses,
 //! and atomics count up from it.
 
 use std::collections::HashSet;
@@ -8,35 +8,35 @@ use libdrdma::MemoryRegion;
 
 use super::{PerfError, op::ATOMIC_BYTES, transfer::Transfer};
 
-/// What the atomics of a queue pair find, one after the other.
+/// Values that the atomics of a queue pair should find, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Counting {
-    /// What the next one that is posted is to find, and the next one that completes.
+    /// Value for the next atomic that is posted, and for the next one that completes.
     next: u64,
     complete: u64,
 }
 
 impl Counting {
-    /// Atomics on those bytes of the peer's.
+    /// Starts with the pattern of the 8 B at `addr`.
     pub fn new(addr: u64) -> Self {
         let first = content(addr);
         Self { next: first, complete: first }
     }
 
-    /// What the next one is to find.
+    /// The value that the next atomic to be posted should find.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// It was posted.
+    /// Records that the next atomic was posted.
     pub fn posted(&mut self) {
         self.next = self.next.wrapping_add(1);
     }
 
-    /// Compares what the next one brought that completed.
+    /// Compares the value that an atomic brought, in the order of completion.
     ///
     /// # Errors
-    /// It is something else than it was to find.
+    /// The value is not the one that it should find.
     pub fn check(&mut self, found: u64) -> Result<(), PerfError> {
         let expected = self.complete;
         self.complete = expected.wrapping_add(1);
@@ -44,7 +44,7 @@ impl Counting {
     }
 }
 
-/// What an atomic left in a copy's place.
+/// The value that an atomic left in a copy's memory.
 pub(super) fn atomic(transfer: &Transfer, copy: usize) -> u64 {
     let mut bytes = [0; ATOMIC_BYTES as usize];
     let region = &transfer.copies[copy][0].regions[0];
@@ -57,7 +57,7 @@ pub(super) fn atomic(transfer: &Transfer, copy: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The memory that holds an address, and where.
+/// The memory that holds an address, and the offset in it.
 fn find(tables: &[MemoryRegion], addr: u64) -> Option<(&MemoryRegion, usize)> {
     tables.iter().find_map(|table| {
         let offset = usize::try_from(addr.checked_sub(table.addr())?).ok()?;
@@ -65,7 +65,7 @@ fn find(tables: &[MemoryRegion], addr: u64) -> Option<(&MemoryRegion, usize)> {
     })
 }
 
-/// Where the bytes of a copy lie: memory, offset, bytes and the place in the transfer, in order.
+/// The places of a copy's bytes: memory, offset, bytes and the place in the transfer, in order.
 fn places<'m>(
     transfer: &Transfer<'m>,
     copy: usize,
@@ -84,8 +84,7 @@ fn places<'m>(
     Ok(places)
 }
 
-/// Fills the memory of a transfer's copies with something else than a READ brings: what was there before shows
-/// nothing then.
+/// Fills the memory of a transfer's copies with other bytes than a READ brings, so that missing bytes are noticed.
 pub(super) fn clear(transfer: &Transfer) -> Result<(), PerfError> {
     for copy in 0..transfer.copies.len() {
         for (table, offset, len, _) in places(transfer, copy)? {
@@ -95,15 +94,15 @@ pub(super) fn clear(transfer: &Transfer) -> Result<(), PerfError> {
     Ok(())
 }
 
-/// Compares what READs left in the first `used` copies with what lies at `remote_addr`.
+/// Compares the bytes of READs in the first `used` copies with the pattern at `remote_addr`.
 ///
 /// # Errors
-/// The first byte that is wrong.
+/// [`PerfError::Read`] with the first byte that is wrong.
 pub(super) fn check(transfer: &Transfer, used: u64, remote_addr: u64) -> Result<(), PerfError> {
     let size = transfer.rows.bytes();
     for copy in 0..transfer.copies.len().min(used as usize) {
         let mut places = places(transfer, copy)?;
-        // Of records that were filled twice, the last one stays.
+        // Where records overlap, the bytes of the last one stay.
         places.reverse();
         let mut seen = HashSet::new();
         places.retain(|(table, offset, ..)| seen.insert(table.addr() + *offset as u64));

@@ -1,8 +1,8 @@
-//! Rates, percentiles and histograms of what was measured.
+//! Figures of a measurement: rates, percentiles and histograms.
 
 use serde::Serialize;
 
-/// What one size took.
+/// Figures of one size.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// Payload bytes of a transfer.
@@ -11,56 +11,56 @@ pub struct Outcome {
     pub messages: u64,
     /// Work requests of a transfer.
     pub requests: u64,
-    /// Transfers.
+    /// Number of transfers.
     pub iterations: u64,
-    /// How fast they were, if there is a clock.
+    /// Rates of the transfers, if there is a clock.
     pub rates: Option<Rates>,
-    /// How long they took, if there is a clock, and each waited for the one before.
+    /// Latency of the transfers, if there is a clock, and each waited for the one before.
     pub latency: Option<Latency>,
-    /// What the card did for all of them.
+    /// Counts of the card's work, for all transfers together.
     pub cost: Cost,
 }
 
-/// What the card did.
+/// Counts of a card's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cost {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Payload bytes in them.
+    /// Payload bytes of the packets.
     pub payload_bytes: u64,
     /// Bytes of work requests, as posted.
     pub request_bytes: u64,
-    /// DMA reads of payload.
+    /// Number of DMA reads of payload.
     pub data_reads: u64,
-    /// Bytes of those reads.
+    /// Bytes of the reads of payload.
     pub data_read_bytes: u64,
-    /// DMA reads of work requests, bitmaps and pointers.
+    /// Number of DMA reads of work requests, bitmaps and pointers.
     pub control_reads: u64,
-    /// Bytes of those reads.
+    /// Bytes of the reads of work requests, bitmaps and pointers.
     pub control_read_bytes: u64,
 }
 
-/// Bars of a histogram, apart from the one of what is longer than all of them.
+/// Bars of a histogram, without the last one, of all longer times.
 const BARS: u64 = 20;
-/// The share of the transfers that are a window for the peak rate: one of so many.
+/// Part of the transfers that the peak rate is measured over: one in this many.
 const WINDOWS: usize = 10;
 
-/// How fast transfers were.
+/// Rates of transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rates {
-    /// From the first doorbell to the last completion, in nanoseconds.
+    /// Time from the first doorbell to the last completion, in nanoseconds.
     pub ns: f64,
-    /// Payload, Gb/s, over all of that.
+    /// Payload in Gb/s over that time.
     pub average_gbps: f64,
-    /// The same over the fastest tenth of the transfers that followed each other.
+    /// Payload in Gb/s over the fastest tenth of consecutive transfers.
     pub peak_gbps: f64,
-    /// Messages a second.
+    /// Messages per second.
     pub messages_per_s: f64,
 }
 
 impl Rates {
-    /// From when transfers were complete, in nanoseconds since the first doorbell; all of the same
-    /// bytes and messages. `None` if no time passed.
+    /// Rates from the times at which transfers were complete, in nanoseconds since the first doorbell; all have
+    /// `bytes` and `messages`. `None` if no time passed.
     pub fn of(completed_ns: &[f64], bytes: u64, messages: u64) -> Option<Self> {
         let (count, ns) = (completed_ns.len(), *completed_ns.last()?);
         if ns <= 0.0 {
@@ -69,7 +69,7 @@ impl Rates {
         let gbps = |transfers: usize, ns: f64| transfers as f64 * bytes as f64 * 8.0 / ns;
         let average_gbps = gbps(count, ns);
         let window = (count / WINDOWS).max(1);
-        // Completions that were found together are no window.
+        // Completions that were taken at the same time are no window.
         let windows =
             completed_ns.windows(window + 1).map(|window| window[window.len() - 1] - window[0]);
         let peak = windows.filter(|ns| *ns > 0.0).map(|ns| gbps(window, ns));
@@ -83,39 +83,39 @@ impl Rates {
     }
 }
 
-/// How long transfers took.
+/// Latency of transfers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Latency {
-    /// Transfers.
+    /// Number of transfers.
     pub count: usize,
-    /// Nanoseconds of the shortest.
+    /// Shortest time in nanoseconds.
     pub min_ns: f64,
-    /// Half of them took no longer.
+    /// Time in nanoseconds that half of the transfers did not exceed.
     pub median_ns: f64,
-    /// 99 of 100 took no longer.
+    /// Time in nanoseconds that 99 of 100 transfers did not exceed.
     pub p99_ns: f64,
-    /// 999 of 1,000 took no longer.
+    /// Time in nanoseconds that 999 of 1,000 transfers did not exceed.
     pub p999_ns: f64,
-    /// Nanoseconds of the longest.
+    /// Longest time in nanoseconds.
     pub max_ns: f64,
-    /// How many took how long.
+    /// Histogram of the times.
     pub histogram: Vec<Bar>,
 }
 
 /// A bar of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bar {
-    /// From so many nanoseconds on.
+    /// Least time of the bar in nanoseconds.
     pub from_ns: f64,
-    /// To less than so many; the last bar has no end.
+    /// Time at which the bar ends, exclusive, in nanoseconds; the last bar has no end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_ns: Option<f64>,
-    /// Transfers.
+    /// Number of transfers.
     pub count: usize,
 }
 
 impl Latency {
-    /// From what each transfer took, in nanoseconds; `None` if there are none.
+    /// Latency from the times of all transfers, in nanoseconds; `None` if there are none.
     pub fn of(mut taken_ns: Vec<f64>) -> Option<Self> {
         taken_ns.sort_by(f64::total_cmp);
         let (min_ns, max_ns) = (*taken_ns.first()?, *taken_ns.last()?);
@@ -211,7 +211,7 @@ mod tests {
         assert!((rates.average_gbps - 800_000.0 / 7600.0).abs() < 1e-9);
         assert_eq!(rates.peak_gbps, 200.0);
         assert!((rates.messages_per_s - 200.0 / 7.6e-6).abs() < 1.0);
-        // All of them were found at once.
+        // All transfers were complete at the same time.
         let rates = Rates::of(&[10.0, 10.0], 5, 1).unwrap();
         assert_eq!((rates.average_gbps, rates.peak_gbps), (8.0, 8.0));
         assert_eq!(Rates::of(&[0.0], 5, 1), None);

@@ -3,14 +3,14 @@
 //!
 //! | module | |
 //! |---|---|
-//! | [`op`] | what transfers do |
-//! | [`plan`] | what is measured |
-//! | [`shape`] | what a transfer is made of |
+//! | [`op`] | the operations of transfers |
+//! | [`plan`] | the plan of a measurement |
+//! | [`shape`] | the layout of a transfer's bytes |
 //! | `transfer` | the work requests of a transfer |
 //! | `bench` | the run on a card |
-//! | `fetched` | what READs and atomics bring, and whether it is right |
+//! | `fetched` | checks of what READs and atomics bring |
 //! | [`figures`] | rates, percentiles, histograms |
-//! | `peers` | the other ends |
+//! | `peers` | the peers of the card's queue pairs |
 //! | [`remote`] | a peer in another process |
 //! | [`render`] | tables for people |
 
@@ -31,5 +31,5 @@ pub use bench::run;
 pub use error::PerfError;
 pub use peers::PEER;
 
-/// The card's own addresses unless others are given.
+/// Default addresses of the card.
 pub const LOCAL: Local = Local { mac: 0x0200_0000_0001, ip: 0x0a00_0001 };

@@ -1,4 +1,4 @@
-//! What transfers do, and what bounds them.
+//! Operations of transfers, and their limits.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use serde::Serialize;
 
 /// The most blocks that a send queue has, and the most entries of a completion queue.
 pub(super) const MOST: usize = 1 << 16;
-/// READs and atomics that a queue pair has outstanding unless told, and at most.
+/// READs and atomics that a queue pair has outstanding by default, and at most.
 pub const OUTSTANDING: u8 = 16;
-/// Bytes that an atomic is on.
+/// Bytes of an atomic operation.
 pub const ATOMIC_BYTES: u64 = 8;
 
 /// What transfers do.
@@ -36,12 +36,12 @@ impl Op {
         !matches!(self, Self::Send | Self::Write)
     }
 
-    /// True for atomics.
+    /// True for atomic operations.
     pub fn is_atomic(self) -> bool {
         matches!(self, Self::CompareAndSwap | Self::FetchAndAdd)
     }
 
-    /// What memory allows that its transfers lie in.
+    /// Rights to the local memory of transfers.
     pub(super) fn access(self) -> Access {
         if self.is_answered() { Access::LOCAL_WRITE } else { Access::empty() }
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// A transport, as the command line and JSON say it.
+/// Name of a transport on the command line and in JSON.
 pub fn transport_name(transport: Transport) -> &'static str {
     match transport {
         Transport::Rc => "rc",

@@ -1,4 +1,4 @@
-//! The other ends of the card's queue pairs.
+//! The peers of the card's queue pairs.
 
 use drdma_abi::roce::Transport;
 use drdma_sim::wire::{Peer, PeerConfig, RemoteMemory};
@@ -6,25 +6,25 @@ use drdma_sim::wire::{Peer, PeerConfig, RemoteMemory};
 use super::op::ATOMIC_BYTES;
 use crate::job::Local;
 
-/// The addresses of a peer unless others are given.
+/// Default addresses of a peer.
 pub const PEER: Local = Local { mac: 0x0200_0000_0101, ip: 0x0a00_0101 };
 /// The first of the peer's queue pair numbers.
 pub(super) const FIRST_PEER_QPN: u32 = 0x100;
 /// The queue key of datagrams.
 pub(super) const QKEY: u32 = 0x1ee7_0001;
-/// What WRITEs go to, and READs and atomics come from.
+/// Remote address and key of WRITEs, READs and atomics.
 pub(super) const REMOTE: (u64, u32) = (0x10_0000_0000, 0x00d0_0d1e);
 
-/// A queue pair that receives.
+/// A queue pair of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerQp {
-    /// Where it is.
+    /// Addresses of the peer.
     pub at: Local,
-    /// Its number.
+    /// Number of the queue pair.
     pub qpn: u32,
 }
 
-/// What the peers of a measurement are set up with.
+/// Configuration of a peer of a measurement.
 pub(super) fn peer_config(
     shape: (Transport, u32),
     (card, card_qpn): (Local, u32),
@@ -33,7 +33,7 @@ pub(super) fn peer_config(
 ) -> PeerConfig {
     let (transport, mtu) = shape;
     let (addr, rkey) = REMOTE;
-    // An atomic may be longer than what is sent.
+    // An atomic's 8 B may be longer than the longest message.
     let memory = RemoteMemory { addr, len: longest.max(ATOMIC_BYTES), rkey };
     PeerConfig {
         card_mac: Some(card.mac),
@@ -48,7 +48,7 @@ pub(super) fn peer_config(
     }
 }
 
-/// Messages, READs and atomics of a peer, and their bytes.
+/// Number and bytes of a peer's messages, READs and atomics.
 pub(super) fn arrived(peer: &Peer) -> (u64, u64) {
     let answered = peer.answered();
     (

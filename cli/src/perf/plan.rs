@@ -1,4 +1,4 @@
-//! What is measured, and with which transfers.
+//! The plan of a measurement, and the sizes of its transfers.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::{
     shape::{Layout, Rows, Shape},
 };
 
-/// Payload bytes of all copies of a transfer, unless two have more.
+/// Payload bytes of all copies of a transfer, at most, unless two copies have more.
 const COPIES: u64 = 16 << 20;
 
-/// What is measured.
+/// Kind of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Transfers follow each other as fast as the card sends them.
@@ -23,49 +23,49 @@ pub enum Measure {
     Latency,
 }
 
-/// Whose time it is.
+/// Clock that times are measured by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
     /// The card's counter of cycles: simulated time.
     Card,
-    /// The host's.
+    /// The host's clock.
     Wall,
-    /// Nobody's: a reference model, or one end of several that are not simulated together.
+    /// No clock: a reference model, or one end of several that are not simulated together.
     None,
 }
 
-/// What to measure, and how.
+/// A plan: what is measured, and how.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Bandwidth or latency.
     pub measure: Measure,
-    /// What transfers do.
+    /// Operation of the transfers.
     pub op: Op,
-    /// READs and atomics that a queue pair has outstanding, 1 to [`OUTSTANDING`](super::op::OUTSTANDING); as many unless told.
+    /// READs and atomics that a queue pair has outstanding, 1 to [`OUTSTANDING`](super::op::OUTSTANDING), the default.
     pub outstanding: Option<u8>,
-    /// How transfers are made.
+    /// Layout of the transfers.
     pub shape: Shape,
     /// Bytes of the transfers, one measurement each.
     pub sizes: Vec<u64>,
-    /// Queue pairs, which take turns; 1 to all that a card has, 4,096.
+    /// Number of queue pairs, which take turns; 1 to all that a card has, 4,096.
     pub qps: u32,
     /// Transfers that a queue pair has under way at once; those of a latency measurement are 1.
     pub depth: u32,
-    /// Transfers of a measurement, by their size.
+    /// Number of transfers of a measurement, by their size.
     pub iterations: Iterations,
-    /// Transfers before it that are not counted.
+    /// Number of transfers before the measurement that are not counted.
     pub warmup: u64,
-    /// How long nothing may happen.
+    /// Time without a packet and a completion after which the measurement fails.
     pub patience: Duration,
 }
 
-/// How many transfers a measurement has.
+/// Number of transfers of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Iterations {
-    /// So many.
+    /// This many transfers.
     Fixed(u64),
-    /// As many as have so many bytes together, but 20 to 1,000.
+    /// As many transfers as have this many bytes together, but 20 to 1,000.
     Bytes(u64),
 }
 
@@ -79,11 +79,11 @@ impl Iterations {
 }
 
 impl Plan {
-    /// Places in memory that transfers of a size take turns to be read from: enough for those under way,
-    /// as far as memory is not wasted.
+    /// Number of copies in memory that transfers of a size use in turns: enough for those under way, as far as memory
+    /// is not wasted.
     pub(super) fn copies(&self, rows: &Rows) -> u64 {
         match self.measure {
-            // Each has its own, so that what it brings can be looked at.
+            // Each atomic has its own copy, so that the value that it brings can be checked.
             Measure::Bandwidth if self.op.is_atomic() => self.under_way(),
             Measure::Bandwidth => self.under_way().min(COPIES / rows.bytes()).max(2),
             Measure::Latency => 1,
@@ -95,7 +95,7 @@ impl Plan {
         u64::from(self.depth) * u64::from(self.qps)
     }
 
-    /// Refuses what the operation is not made for.
+    /// Checks that the plan is possible for its operation.
     fn check_op(&self) -> Result<(), PerfError> {
         let Self { op, outstanding, .. } = *self;
         let Shape { layout, transport, rows_per_message, .. } = self.shape;
@@ -126,10 +126,10 @@ impl Plan {
         }
     }
 
-    /// The rows of every size.
+    /// Numbers of rows and messages of every size.
     ///
     /// # Errors
-    /// A size that no transfer of that shape has; what the operation is not made for.
+    /// No transfer of that shape has a size, or the plan is not possible for the operation.
     pub fn rows(&self) -> Result<Vec<Rows>, PerfError> {
         self.check_op()?;
         let rows = |size: &u64| {

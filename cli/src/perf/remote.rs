@@ -1,4 +1,4 @@
-//! A peer in another process. The two arrange over TCP who is where, one JSON object a line; the card's
+//! A peer in another process. The two processes arrange addresses over TCP, one JSON object a line; the card's
 //! packets go over a wire, and the peer is a model that checks and acknowledges them.
 
 use std::{
@@ -19,47 +19,47 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::peers::{FIRST_PEER_QPN, PeerQp, REMOTE, arrived, peer_config};
 use crate::{cable::Cable, device, job::Local};
 
-/// Who receives.
+/// Place of the peers.
 pub enum Far {
-    /// Peers in the card's simulated network.
+    /// Peers are in the card's simulated network.
     Simulated,
-    /// A peer in another process.
+    /// The peer is in another process.
     Remote(Box<Remote>),
 }
 
-/// The version of what the two say to each other.
+/// Version of the protocol between the two processes.
 const VERSION: u32 = 2;
-/// The longest line.
+/// Length of the longest line in bytes.
 const LINE: u64 = 1 << 16;
-/// The most queue pairs: all that a card has. Their numbers, of up to 8 digits, are in a line.
+/// Queue pairs, at most: all that a card has. Their numbers, of up to 8 digits, are in a line.
 const QUEUE_PAIRS: usize = register::QUEUE_PAIRS.entries as usize;
 const _: () = assert!(9 * QUEUE_PAIRS as u64 + 1024 <= LINE, "a line holds all numbers");
-/// How long an answer is waited for that takes no work.
+/// Time that an answer may take that needs no work.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long one who has nothing to do waits.
+/// Time that a process sleeps when it has nothing to do.
 const PAUSE: Duration = Duration::from_micros(50);
-/// How long after the last packet nothing more is on the wire.
+/// Time without a packet after which no more are on the wire.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// Why the two did not agree.
+/// Why the two processes did not finish a measurement.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// The connection, or the wire.
+    /// The connection or the wire failed.
     #[error("the other process: {0}")]
     Io(#[from] io::Error),
-    /// The other one says something else than it should.
+    /// The other process sent another message than it should.
     #[error("the other process does not speak this protocol: {0}")]
     Protocol(String),
-    /// The other one found something wrong.
+    /// The other process reported an error.
     #[error("the other process: {0}")]
     Refused(String),
-    /// Nothing happened for too long.
+    /// The other process was silent for too long.
     #[error("nothing from the other process for {} s", .0.as_secs())]
     TimedOut(Duration),
 }
 
-/// What the card's process says first.
+/// First message of the card's process.
 #[derive(Debug, Serialize, Deserialize)]
 struct Hello {
     drdma: u32,
@@ -71,7 +71,7 @@ struct Hello {
     longest: u64,
 }
 
-/// What the peer's process says to that.
+/// Answer of the peer's process to it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Reply {
@@ -79,24 +79,24 @@ enum Reply {
     Refused(String),
 }
 
-/// What the card's process says in the end.
+/// Last message of the card's process.
 #[derive(Debug, Serialize, Deserialize)]
 struct Done {
     done: bool,
 }
 
-/// What arrived at a peer: SENDs and WRITEs, and the READs and atomics that it answered.
+/// Counts of a peer: SENDs and WRITEs that arrived, and READs and atomics that it answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrived {
-    /// Messages that arrived whole, READs and atomics.
+    /// Number of messages that arrived completely, and of READs and atomics.
     pub messages: u64,
-    /// Their bytes, and those that READs and atomics asked for.
+    /// Bytes of these messages, and of the answers to READs and atomics.
     pub bytes: u64,
-    /// What was wrong with the packets, if anything was.
+    /// Description of the packets that were wrong, if any were.
     pub complaints: Option<String>,
 }
 
-/// One end of the arrangement.
+/// One end of the connection.
 struct Line {
     reader: BufReader<TcpStream>,
 }
@@ -131,7 +131,7 @@ impl Line {
         serde_json::from_str(&text).map_err(|error| RemoteError::Protocol(error.to_string()))
     }
 
-    /// True if the other one has said something, or went away.
+    /// True if the other process has sent something, or has closed the connection.
     fn has_something(&mut self) -> io::Result<bool> {
         if !self.reader.buffer().is_empty() {
             return Ok(true);
@@ -159,12 +159,12 @@ impl Remote {
     /// own.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// No process listens there.
     pub fn connect(address: impl ToSocketAddrs, cable: Option<Cable>) -> Result<Self, RemoteError> {
         Ok(Self { line: Line::new(TcpStream::connect(address)?)?, cable })
     }
 
-    /// Arranges for a peer of each queue pair; gives them, and where WRITEs go and READs and atomics come from.
+    /// Asks for a peer of each queue pair. Returns them, and the remote address and key of WRITEs, READs and atomics.
     pub(super) fn meet(
         &mut self,
         (transport, mtu): (Transport, u32),
@@ -200,7 +200,7 @@ impl Remote {
         Ok(self.cable.as_mut().map_or(Ok(()), Cable::serve)?)
     }
 
-    /// Tells the other one that all is sent; gives how many messages and bytes arrived there.
+    /// Informs the other process that all is sent; returns how many messages and bytes arrived there.
     pub(super) fn finish(mut self) -> Result<(u64, u64), RemoteError> {
         if let Some(cable) = &mut self.cable {
             cable.finish()?;
@@ -214,8 +214,8 @@ impl Remote {
     }
 }
 
-/// Receives for one card: waits for its process, arranges with it, and takes what it sends until it
-/// says that it is done.
+/// Serves as the peer of one card: waits for its process, exchanges addresses, and takes the card's messages until
+/// the process says that it is done.
 ///
 /// # Errors
 /// See [`RemoteError`]. That packets are wrong is none: [`Arrived::complaints`] says it.

@@ -45,7 +45,7 @@ pub fn table(measure: Measure, outcomes: &[Outcome]) -> String {
             }
         };
         row.extend(values.iter().map(|v| v.map_or("-".to_owned(), |v| format!("{v:.3}"))));
-        // What one transfer took, on average.
+        // Mean of a count for each transfer.
         let each = |value: u64| per(value as f64, *iterations as f64);
         row.extend([
             messages.to_string(),

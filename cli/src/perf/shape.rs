@@ -1,4 +1,4 @@
-//! What a transfer is made of: plain bytes, a region with gaps, or a list of the same values.
+//! The layout of a transfer's bytes: plain bytes, a region with gaps, or a list of the same values.
 
 use std::{fmt, str::FromStr};
 
@@ -14,7 +14,7 @@ use libdrdma::{
 };
 use serde::Serialize;
 
-/// Room for records, in slots a record: pointers find few neighbours.
+/// Slots of the table for each record, of which the record takes one: so few records are neighbours.
 const SLOTS_A_RECORD: u64 = 4;
 
 /// How the bytes of a transfer lie in memory, and how the card is told.
@@ -34,7 +34,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Its name, as the command line and JSON say it.
+    /// The layout's name, on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Contiguous => "contiguous",
@@ -45,7 +45,7 @@ impl Layout {
         }
     }
 
-    /// True if its regions have gaps; those of a list have none.
+    /// True if the regions have gaps; those of a list have none.
     pub fn has_gaps(self) -> bool {
         !matches!(self, Self::Contiguous | Self::List)
     }
@@ -62,7 +62,7 @@ impl Widths {
         self.0.iter().map(|width| u64::from(*width)).sum()
     }
 
-    /// Where each value lies in a row of `period` bytes that they are spread over, and its width.
+    /// The offset of each value in a row of `period` bytes that they are spread over, and its width.
     fn spread(&self, period: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (mut before, row) = (0, self.row());
         self.0.iter().map(move |width| {
@@ -102,31 +102,31 @@ impl fmt::Display for Widths {
     }
 }
 
-/// How transfers of any size are made.
+/// Shape of transfers, of any size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
-    /// Where the bytes lie.
+    /// Layout of the bytes in memory.
     pub layout: Layout,
-    /// The values of a row; `contiguous` has no rows.
+    /// Widths of a row's values; `contiguous` has no rows.
     pub widths: Widths,
     /// Bytes from row to row (`strided`, `list`), or of a record's slot (`pointers`); twice the bytes
     /// of a row unless given.
     pub period: Option<u64>,
     /// The share of a table's rows that `bitmapped` sends, more than 0 and at most 1.
     pub select: f64,
-    /// Rows of a message; as many as fit unless given.
+    /// Rows of a message; as many as fit by default.
     pub rows_per_message: Option<u32>,
-    /// The transport, which limits a message.
+    /// Transport, which limits the length of a message.
     pub transport: Transport,
     /// The path MTU in bytes.
     pub mtu: u32,
 }
 
-/// Why there is no transfer of such a size.
+/// Why no transfer of a size is possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// Less than a row.
+    /// The size is less than a row.
     #[error("{size} B are less than a row, which has {row} B")]
     Row {
         /// Bytes of the transfer.
@@ -134,7 +134,7 @@ pub enum ShapeError {
         /// Bytes of a row.
         row: u64,
     },
-    /// Rows that overlap.
+    /// The rows overlap.
     #[error("a period of {period} B is less than a row, which has {row} B")]
     Period {
         /// Bytes from row to row.
@@ -142,39 +142,39 @@ pub enum ShapeError {
         /// Bytes of a row.
         row: u64,
     },
-    /// A message that the transport cannot carry.
+    /// The transport cannot carry the message.
     #[error("a message of {len} B is longer than {transport} carries: {limit} B")]
     Message {
-        /// Its bytes.
+        /// Bytes of the message.
         len: u64,
-        /// The transport.
+        /// Name of the transport.
         transport: &'static str,
-        /// The most bytes.
+        /// Bytes of the longest message.
         limit: u64,
     },
-    /// Rows a message where there are no rows to count.
+    /// Rows of a message were given for a layout without rows.
     #[error("rows per message can be told of strided, bitmapped and pointers, not of {0}")]
     NoRows(&'static str),
 }
 
-/// How many rows a transfer has, and how they are sent.
+/// Number of a transfer's rows and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// Rows; a contiguous transfer is one.
+    /// Number of rows; a contiguous transfer is one.
     pub rows: u64,
-    /// Bytes of each.
+    /// Bytes of a row.
     pub row: u64,
     /// Rows of a message.
     pub per_message: u64,
 }
 
 impl Rows {
-    /// Payload bytes.
+    /// Payload bytes of the transfer.
     pub fn bytes(&self) -> u64 {
         self.rows * self.row
     }
 
-    /// Messages.
+    /// Number of messages of the transfer.
     pub fn messages(&self) -> u64 {
         self.rows.div_ceil(self.per_message)
     }
@@ -191,7 +191,7 @@ impl Shape {
         if self.layout == Layout::Contiguous { 1 } else { self.widths.row() }
     }
 
-    /// The bytes that a message can have.
+    /// The transport's name, and the bytes of its longest message.
     fn longest_message(&self) -> (&'static str, u64) {
         match self.transport {
             Transport::Ud => ("a datagram", self.mtu.into()),
@@ -199,7 +199,7 @@ impl Shape {
         }
     }
 
-    /// The rows of a transfer of `size` bytes: whole ones, so that it may be less than a row shorter.
+    /// The rows of a transfer of `size` bytes. Rows are whole, so that it may be less than a row shorter.
     ///
     /// # Errors
     /// See [`ShapeError`].
@@ -237,7 +237,7 @@ impl Shape {
     /// card reads once for both, which is not what is measured here.
     ///
     /// # Errors
-    /// There is no such memory.
+    /// The memory was not registered.
     pub fn tables(
         &self,
         pd: &ProtectionDomain,
@@ -279,15 +279,15 @@ impl Shape {
         })
     }
 
-    /// Rows of the table that a bitmap selects from.
+    /// Number of rows of the table that a bitmap selects from.
     fn table_rows(&self, rows: &Rows) -> u64 {
         ((rows.rows as f64 / self.select).round() as u64).max(rows.rows)
     }
 
-    /// The requests of a transfer, of the memory that [`tables`](Self::tables) made for a copy.
+    /// The requests of a transfer, over the memory that [`tables`](Self::tables) made for a copy.
     ///
     /// # Errors
-    /// A region that cannot be.
+    /// A region is not possible.
     pub fn requests<'m>(
         &self,
         rows: &Rows,
@@ -330,7 +330,7 @@ impl Shape {
         Ok(vec![Request { regions: vec![region], row_mask, rows_per_message, bytes }])
     }
 
-    /// A request a message: under the row mask `Element`, lists of one element each are one unit.
+    /// One request for each message: under the row mask `Element`, lists of one element each are one unit.
     fn lists<'m>(
         &self,
         rows: &Rows,
@@ -354,7 +354,7 @@ impl Shape {
     }
 }
 
-/// Bytes from one copy of so many bytes to the next.
+/// Bytes from one copy of `bytes` bytes to the next.
 fn step(bytes: u64) -> u64 {
     bytes.next_multiple_of(PAGE as u64)
 }
@@ -362,13 +362,13 @@ fn step(bytes: u64) -> u64 {
 /// A work request of a transfer.
 #[derive(Debug)]
 pub struct Request<'m> {
-    /// What it sends.
+    /// Regions that the request sends.
     pub regions: Vec<Region<'m>>,
-    /// How that is cut.
+    /// Row mask: how rows are cut into units.
     pub row_mask: RowMask,
     /// Rows of a message.
     pub rows_per_message: u32,
-    /// Payload bytes.
+    /// Payload bytes of the request.
     pub bytes: u64,
 }
 

@@ -5,25 +5,25 @@ use libdrdma::MemoryRegion;
 
 use super::shape::{Request, Rows};
 
-/// The requests of a size.
+/// The requests of transfers of one size.
 pub(super) struct Transfer<'m> {
-    /// Its rows.
+    /// Number of rows and messages.
     pub rows: Rows,
-    /// The memory that they lie in.
+    /// Memory of the rows.
     pub tables: &'m [MemoryRegion],
-    /// The same of several places in memory, which take turns.
+    /// Requests of each copy in memory; the copies take turns.
     pub copies: Vec<Vec<Request<'m>>>,
 }
 
 impl Transfer<'_> {
-    /// Requests of one transfer.
+    /// Number of requests of one transfer.
     pub fn requests(&self) -> usize {
         self.copies[0].len()
     }
 
-    /// Blocks of a send queue that it takes at most.
+    /// Blocks of a send queue that a transfer takes at most.
     pub fn blocks(&self) -> usize {
-        // The head and a destination are less than two blocks.
+        // The head and a destination take less than two blocks.
         let blocks = |request: &Request| {
             let regions: usize = request.regions.iter().map(|r| r.descriptor_len()).sum();
             2 + regions.div_ceil(BLOCK)

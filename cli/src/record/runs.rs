@@ -1,4 +1,4 @@
-//! Runs of bytes: those that changed, and those that somebody has written.
+//! Runs of bytes: those that changed, and those that were written.
 
 use std::{collections::BTreeMap, fmt::Write as _, ops::Range};
 
@@ -23,7 +23,7 @@ pub(super) fn insert(runs: &mut BTreeMap<u64, u64>, Range { mut start, mut end }
     runs.insert(start, end);
 }
 
-/// What is left of runs without one.
+/// The runs, without the bytes of `hole`.
 pub(super) fn without(runs: &[Range<u64>], hole: &Range<u64>) -> Vec<Range<u64>> {
     let parts = runs
         .iter()

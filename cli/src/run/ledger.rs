@@ -1,4 +1,4 @@
-//! Which post a completion is of.
+//! The ledger: finds the post of each completion.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,7 +6,7 @@ use libdrdma::{Status, WorkCompletion};
 
 use super::RunError;
 
-/// The posts that are not known to be complete, by the number of their queue, oldest first.
+/// The posts that may not be complete, by the number of their queue, oldest first.
 #[derive(Debug, Default)]
 pub struct Ledger {
     posted: HashMap<u16, VecDeque<Posted>>,
@@ -20,31 +20,31 @@ struct Posted {
     signaled: bool,
 }
 
-/// What became known with a completion.
+/// Posts that a completion reports.
 #[derive(Debug)]
 pub struct Completed {
     /// Numbers of unsignaled posts before it, which succeeded.
     pub unsignaled: Vec<u64>,
-    /// The number of the post that it is of.
+    /// Number of the post that has completed.
     pub post: u64,
-    /// The completion.
+    /// The completion itself.
     pub completion: WorkCompletion,
 }
 
 impl Ledger {
-    /// The post of that number went to a queue.
+    /// Records that post `number` was posted to a queue.
     pub fn post(&mut self, queue: u16, number: u64, wr_id: u64, signaled: bool) {
         self.posted.entry(queue).or_default().push_back(Posted { number, wr_id, signaled });
     }
 
-    /// What a completion reports.
+    /// Finds the posts that a completion reports.
     ///
     /// # Errors
-    /// It is of no post.
+    /// [`RunError::Unexpected`] if the completion belongs to no post.
     pub fn complete(&mut self, completion: WorkCompletion) -> Result<Completed, RunError> {
         let (wr_id, queue) = (completion.wr_id, completion.queue);
         let posted = self.posted.entry(queue).or_default();
-        // It is of a signaled post, or of one that failed.
+        // The completion belongs to a signaled post, or to one that failed.
         let is_of = |post: &Posted| match completion.status {
             Status::Success => post.signaled,
             _ => post.signaled || post.wr_id == wr_id,

@@ -18,7 +18,7 @@ use crate::{
 /// A key that no memory region has.
 const NO_KEY: u32 = u32::MAX;
 
-/// Every buffer at its place. All of them lie in one arena, each under a key of its own; the
+/// All buffers, each at its place in one arena, with a key of its own; the
 /// arena's key spans them all.
 #[derive(Debug)]
 pub struct Memory<'a> {
@@ -75,19 +75,19 @@ impl<'a> Memory<'a> {
         Ok(Self { contents, placement, arena, buffers, pointers, pointers_used: 0 })
     }
 
-    /// A place as the card and its peers are told it: its address and its buffer's key.
+    /// Address and key of a place, as the card and its peers use them.
     pub fn told(&self, place: Place) -> (u64, u32) {
         (self.addr(place), self.lkey(place.buffer))
     }
 
-    /// What a buffer holds now.
+    /// The present contents of a buffer.
     pub fn contents(&self, buffer: usize) -> Vec<u8> {
         let mut bytes = vec![0; self.contents[buffer].len()];
         self.arena.read_at(self.placement.start(buffer), &mut bytes);
         bytes
     }
 
-    /// Bytes that are inside a buffer, as they are now.
+    /// The present bytes of a part of a buffer.
     pub fn bytes(&self, base: Place, len: u32) -> Vec<u8> {
         let mut bytes = vec![0; len as usize];
         self.arena.read_at(self.placement.start(base.buffer) + base.offset as usize, &mut bytes);
@@ -97,7 +97,7 @@ impl<'a> Memory<'a> {
     /// A further key to a part of a buffer, made by `key` from its bytes in the arena.
     ///
     /// # Errors
-    /// What `key` says.
+    /// The error of `key`.
     pub fn part(
         &self,
         base: Place,
@@ -116,7 +116,7 @@ impl<'a> Memory<'a> {
         self.buffers[buffer].as_ref().map_or(NO_KEY, MemoryRegion::lkey)
     }
 
-    /// Columns as the card is told them.
+    /// Columns as libdrdma has them.
     pub fn columns(&self, columns: &[Column]) -> Vec<libdrdma::Column> {
         let column = |column: &Column| libdrdma::Column {
             addr: self.addr(column.base),
@@ -126,11 +126,11 @@ impl<'a> Memory<'a> {
         columns.iter().map(column).collect()
     }
 
-    /// The partitioned region as the card is told it, whether inside its buffers or not; its ids
+    /// The partitioned region as libdrdma has it, whether inside its buffers or not; its ids
     /// have the width of `I`.
     ///
     /// # Errors
-    /// A shape that cannot be told; job files hold none.
+    /// The shape is not possible; job files exclude that.
     pub fn partitioned<I: PartitionId>(
         &mut self,
         region: &Partitioned,
@@ -143,10 +143,10 @@ impl<'a> Memory<'a> {
         PartitionedRegion::unchecked(ids, lkey, region.rows, &self.columns(&region.columns))
     }
 
-    /// The same of a region whose partitions are made from keys.
+    /// Like [`partitioned`](Self::partitioned), for a region whose partitions are made from keys.
     ///
     /// # Errors
-    /// A shape that cannot be told; job files hold none.
+    /// The shape is not possible; job files exclude that.
     pub fn partitioned_by(
         &mut self,
         region: &Partitioned,
@@ -155,7 +155,7 @@ impl<'a> Memory<'a> {
         let (partitions, seed) = (by.partitions, by.seed);
         let maker = match by.function {
             Function::Murmur3 => PartitionMaker::Murmur3 { partitions, seed },
-            // Without splitters there is nothing to be found.
+            // Without splitters there is only one partition.
             Function::Range if partitions == 1 => {
                 PartitionMaker::Range { splitters: 0, lkey: 0, count: 0 }
             }
@@ -178,10 +178,10 @@ impl<'a> Memory<'a> {
         PartitionedRegion::unchecked_by(&maker, by.group, &keys, region.rows, &columns)
     }
 
-    /// The region as the card is told it, whether inside its buffers or not.
+    /// The region as libdrdma has it, whether inside its buffers or not.
     ///
     /// # Errors
-    /// A shape that cannot be told; job files hold none.
+    /// The shape is not possible; job files exclude that.
     pub fn region(&mut self, region: &JobRegion) -> Result<Region<'static>, RegionError> {
         if region.has_kinds() {
             return self.kind_region(region);
@@ -212,7 +212,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Writes an array of pointers; gives its address, and the key of the records.
+    /// Writes an array of pointers; returns its address, and the key of the records.
     fn pointers(&mut self, pointers: &[Place], pattern: &[Extent]) -> (u64, u32) {
         let at = self.pointers.addr() + self.pointers_used as u64;
         for &place in pointers {
@@ -230,7 +230,7 @@ impl<'a> Memory<'a> {
         self.pointers_used += 8;
     }
 
-    /// A region whose elements say how their bytes are found.
+    /// A region whose elements or bitmap have kinds.
     fn kind_region(&mut self, region: &JobRegion) -> Result<Region<'static>, RegionError> {
         let (rows, columns) = match region {
             &JobRegion::Contiguous { base, len } => {

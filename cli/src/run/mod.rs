@@ -21,7 +21,7 @@ use ledger::Completed;
 use payload::Payload;
 use queues::Queues;
 
-/// Why a job was not run to its end.
+/// Why a job did not run to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -34,33 +34,33 @@ pub enum RunError {
     /// A queue pair was not connected.
     #[error("queue pair \"{qp}\" cannot be connected: {source}")]
     Connect {
-        /// Its name.
+        /// Name of the queue pair.
         qp: String,
-        /// Why.
+        /// Error of the connection.
         source: ModifyError,
     },
-    /// A region was not given its key.
+    /// The key of a region was not made.
     #[error("keys[{key}]: {source}")]
     Key {
-        /// Its number.
+        /// Index of the key.
         key: usize,
-        /// Why.
+        /// Error of the key.
         source: KeptRegionError,
     },
     /// An append region was not made.
     #[error("appends[{append}]: {source}")]
     Append {
-        /// Its number.
+        /// Index of the append region.
         append: usize,
-        /// Why.
+        /// Error of the append region.
         source: KeptRegionError,
     },
-    /// A region cannot be told to the card.
+    /// A region is not possible.
     #[error("posts[{post}]: {source}")]
     Region {
         /// Index of the post.
         post: usize,
-        /// Why.
+        /// Error of the region.
         source: RegionError,
     },
     /// A request was not posted.
@@ -68,21 +68,21 @@ pub enum RunError {
     Post {
         /// Index of the post.
         post: usize,
-        /// Why.
+        /// Error of the request.
         source: PostError,
     },
     /// The card failed.
     #[error(transparent)]
     Card(#[from] CardError),
-    /// A completion that belongs to no post.
+    /// A completion belongs to no post.
     #[error("the card completed a request {wr_id} on queue {queue} that was never posted there")]
     Unexpected {
-        /// The request's name.
+        /// Name of the request.
         wr_id: u64,
-        /// The queue's number.
+        /// Number of the queue.
         queue: u16,
     },
-    /// Nothing happened for too long.
+    /// No post completed for too long.
     #[error(
         "no completion for {} s: posts[{post}] (wr_id {wr_id}) is not complete, nor are {others} \
          posts behind it",
@@ -91,57 +91,57 @@ pub enum RunError {
     TimedOut {
         /// Index of the first post that is not complete.
         post: usize,
-        /// Its name.
+        /// Name of that post.
         wr_id: u64,
-        /// Further posts that are not complete.
+        /// Number of further posts that are not complete.
         others: usize,
-        /// How long nothing happened.
+        /// Time without a completion.
         waited: Duration,
     },
-    /// A request ended badly, and the observer does not go on then.
+    /// A request completed with an error, at which the observer ends the run.
     #[error("request {wr_id} completed with {status}")]
     Status {
-        /// Its name.
+        /// Name of the request.
         wr_id: u64,
-        /// How it ended.
+        /// Status of its completion.
         status: Status,
     },
-    /// A peer complains.
+    /// A peer received wrong packets.
     #[error("the card sent wrong packets: {0}")]
     Wire(String),
     /// The wire out of the simulation failed.
     #[error("the wire failed: {0}")]
     Cable(std::io::Error),
-    /// What the caller does with completions failed.
+    /// The caller's handling of completions failed.
     #[error("cannot write standard output: {0}")]
     Output(#[from] std::io::Error),
 }
 
-/// What happens while a job runs.
+/// Observer of a job that runs.
 pub trait Observer {
-    /// A post completed; called in the order in which the host sees completions.
+    /// Called for each completion, in the order in which the host sees them.
     ///
     /// # Errors
-    /// What went wrong with it; the run ends.
+    /// The error that ends the run.
     fn seen(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
         let _ = completion;
         Ok(())
     }
 
-    /// A post completed and all posts before it have; called in the order of the posts.
+    /// Called for each post that has completed once all posts before it have; in the order of the posts.
     ///
     /// # Errors
-    /// What went wrong with it; the run ends.
+    /// The error that ends the run.
     fn completed(&mut self, completion: &WorkCompletion) -> Result<(), RunError>;
 
-    /// An unsignaled post succeeded, without a completion, and all posts before it are complete; in turn with
-    /// [`completed`](Self::completed).
+    /// Called for each unsignaled post that succeeded without a completion, once all posts before it are complete; in
+    /// turn with [`completed`](Self::completed).
     fn succeeded(&mut self) {}
 
     /// Called again and again while the job runs; false ends it at once.
     ///
     /// # Errors
-    /// What went wrong with that; the run ends.
+    /// The error that ends the run.
     fn turn(&mut self, context: &Context) -> Result<bool, RunError> {
         let _ = context;
         Ok(true)
@@ -174,8 +174,8 @@ pub fn run(
     Runner::new(job, context, Some(1))?.run(context, patience, observer)
 }
 
-/// Posts everything again and again, until [`Observer::turn`] says that it is enough. What is on its
-/// way then is given up.
+/// Posts everything again and again, until [`Observer::turn`] returns false. Requests that are under way then
+/// are abandoned.
 ///
 /// # Errors
 /// As [`run`].
@@ -188,32 +188,32 @@ pub fn run_on(
     Runner::new(job, context, None)?.run(context, patience, observer)
 }
 
-/// Passes over a job's posts that are in the queues at once when they are repeated.
+/// Passes over a job's posts that may be in the queues at a time when posts are repeated.
 const PASSES: usize = 4;
 
 /// A job with its memory and queues. Posts are numbered through all passes.
 struct Runner<'a> {
     job: &'a Job,
-    // Dropped before the memory that they read.
+    // Dropped before the memory that the queues read.
     queues: Queues,
     requests: Vec<Payload>,
     _memory: memory::Memory<'a>,
-    /// Posts to make; `None` is no end.
+    /// Number of posts to make; `None` for no end.
     total: Option<u64>,
-    /// The next post to make.
+    /// Number of the next post to make.
     next: u64,
-    /// The first post that the observer has not been told of.
+    /// Number of the first post that the observer was not called for.
     reported: u64,
-    /// How the posts from there on ended, if they have.
+    /// Results of the posts from `reported` on; `None` if a post has not ended.
     done: VecDeque<Option<End>>,
 }
 
-/// How a post ended.
+/// Result of a post.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// With a completion.
+    /// The post has a completion.
     Completed(WorkCompletion),
-    /// Unsignaled, with success.
+    /// The post was unsignaled, and succeeded.
     Unsignaled,
 }
 
@@ -253,7 +253,7 @@ impl<'a> Runner<'a> {
             if self.post()? {
                 continue;
             }
-            // Everything is posted, or the queue is full: something must complete.
+            // Everything is posted, or the queue is full: a post must complete next.
             let any = self.complete(observer)?;
             let activity = observer.activity();
             if any || activity != last.1 {

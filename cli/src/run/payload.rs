@@ -1,11 +1,11 @@
-//! What a post sends, as libdrdma takes it.
+//! Payload of a post, as libdrdma takes it.
 
 use libdrdma::{PartitionedRegion, Region, RegionError};
 
 use super::memory::Memory;
 use crate::job::{self, IdWidth, Post};
 
-/// What a post sends.
+/// Payload of a post.
 #[derive(Debug)]
 pub enum Payload {
     /// The regions of each destination.
@@ -19,10 +19,10 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// That of `post`, over the buffers in `memory`. Inline data are those that these hold now.
+    /// The payload of `post`, over the buffers in `memory`. Inline data are copied from these now.
     ///
     /// # Errors
-    /// A shape that cannot be told; job files hold none.
+    /// The shape is not possible; job files exclude that.
     pub fn of(post: &Post, memory: &mut Memory) -> Result<Self, RegionError> {
         if let Some(region) = &post.partitioned {
             if let Some(by) = &region.by {

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::job::{self, Job, Post};
 
-/// Blocks of a ring, at most.
+/// Blocks of a queue's ring, at most.
 pub const MAX_BLOCKS: usize = 1 << 16;
 /// Entries of a completion queue, at most.
 pub const MAX_COMPLETIONS: usize = 1 << 16;
@@ -25,25 +25,25 @@ pub const MAX_COMPLETIONS: usize = 1 << 16;
 /// A job's queue pairs and shared send queues, and the posts that are in them.
 #[derive(Debug)]
 pub struct Queues {
-    // Dropped before the completion queue that they complete to.
+    // Dropped before the completion queue that they use.
     pub qps: Vec<QueuePair<'static>>,
     shared: HashMap<Vec<usize>, SharedSendQueue<'static>>,
     cq: CompletionQueue,
     ledger: Ledger,
 }
 
-/// What a request says beside its post that only a card executes that receives.
+/// Parts of a request beside its post, which only a card executes that receives.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extras {
-    /// What is done instead of the post's operation.
+    /// Operation with an answer, instead of the post's operation.
     pub answered: Option<Answered>,
-    /// It makes that key of the peer's invalid.
+    /// Key of the peer that the request invalidates.
     pub invalidates: Option<u32>,
-    /// The peer's completions are solicited ones.
+    /// Whether the peer's completions are solicited ones.
     pub solicited: bool,
-    /// It waits for the READs and atomics before it.
+    /// Whether the request waits for the READs and atomics before it.
     pub fence: bool,
-    /// Where a datagram goes.
+    /// Destination of a datagram.
     pub to: Option<AddressHandle>,
 }
 
@@ -54,20 +54,20 @@ pub enum Answered {
     Read,
     /// Compare and swap.
     CompareAndSwap {
-        /// What the peer's bytes must be.
+        /// Value that the peer's bytes are compared with.
         compare: u64,
-        /// What they become.
+        /// Value that is swapped in.
         swap: u64,
     },
     /// Fetch and add.
     FetchAndAdd {
-        /// What is added.
+        /// Value that is added.
         add: u64,
     },
 }
 
 impl Queues {
-    /// Makes and connects every queue that the job needs, with room for so many passes over it.
+    /// Makes and connects every queue that the job needs, with room for `passes` passes over its posts.
     pub fn new(job: &Job, pd: &ProtectionDomain, passes: usize) -> Result<Self, RunError> {
         let entries = (passes * job.posts.len()).clamp(1, MAX_COMPLETIONS) as u32;
         let cq = pd.context().completion_queue().entries(entries).build()?;
@@ -102,7 +102,7 @@ impl Queues {
         Self::over(qps, &job.posts, &rings, cq, pd)
     }
 
-    /// Queue pairs that are made, and the shared send queues that posts need beside theirs.
+    /// Takes queue pairs that are made, and makes the shared send queues that posts need beside theirs.
     pub fn over(
         qps: Vec<QueuePair<'static>>,
         posts: &[Post],
@@ -120,13 +120,13 @@ impl Queues {
         Ok(Self { qps, shared, cq, ledger: Ledger::default() })
     }
 
-    /// Posts a request, which is the post of that number; false if there is no room for it until
+    /// Posts the request of post `number`; false if there is no room for it until
     /// something completes.
     pub fn post(&mut self, number: u64, post: &Post, payload: &Payload) -> Result<bool, PostError> {
         self.post_with(number, post, payload, &Extras::default())
     }
 
-    /// The same, with what only requests to a queue pair's own queue say, of a card that receives.
+    /// Like [`post`](Self::post), with the extras of a request to a queue pair's own queue.
     pub fn post_with(
         &mut self,
         number: u64,
@@ -151,7 +151,7 @@ impl Queues {
         }
     }
 
-    /// Posts to a queue pair's own queue; gives the queue's number too.
+    /// Posts to a queue pair's own queue; returns the queue's number, too.
     fn post_own(
         &mut self,
         post: &Post,
@@ -210,7 +210,7 @@ impl Queues {
         (qp.post_send(&request), qp.queue())
     }
 
-    /// Posts regions of several destinations; gives the queue's number too.
+    /// Posts regions of several destinations; returns the queue's number, too.
     fn post_shared(
         &mut self,
         post: &Post,
@@ -245,7 +245,7 @@ impl Queues {
         (queue.post_ssq_send(&request), queue.queue())
     }
 
-    /// Posts one region that the destinations share; gives the queue's number too. `id` makes a
+    /// Posts one region that the destinations share; returns the queue's number, too. `id` converts a
     /// partition's id one of the region's ids.
     fn post_partitioned<I: PartitionId>(
         &mut self,
@@ -280,20 +280,20 @@ impl Queues {
         (queue.post_ssq_send(&request), queue.queue())
     }
 
-    /// The next completion, if there is one, and what it reports.
+    /// Takes the next completion, if there is one, and finds its posts.
     pub fn poll(&mut self) -> Result<Option<Completed>, RunError> {
         self.next().map(|completion| self.completed(completion)).transpose()
     }
 
-    /// The next completion, if there is one: of a send, or of a receive.
+    /// Takes the next completion, if there is one, of a send or of a receive.
     pub fn next(&mut self) -> Option<WorkCompletion> {
         self.cq.poll().next()
     }
 
-    /// What the completion of a send reports.
+    /// Finds the posts that the completion of a send reports.
     ///
     /// # Errors
-    /// It is of no post.
+    /// [`RunError::Unexpected`] if the completion belongs to no post.
     pub fn completed(&mut self, completion: WorkCompletion) -> Result<Completed, RunError> {
         self.ledger.complete(completion)
     }
@@ -307,7 +307,7 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Room for so many passes over these posts.
+    /// Computes the room for `passes` passes over these posts.
     pub fn of(posts: &[Post], passes: usize) -> Self {
         // Unsignaled requests may take half of a ring.
         let share = if posts.iter().all(|post| post.signaled) { 1 } else { 2 };
@@ -375,7 +375,7 @@ pub fn region_granules(regions: &[job::Region]) -> usize {
     regions.iter().map(region).sum()
 }
 
-/// A MAC address as libdrdma has it.
+/// The MAC address as libdrdma has it.
 pub fn mac(mac: u64) -> MacAddress {
     let [_, _, bytes @ ..] = mac.to_be_bytes();
     MacAddress(bytes)

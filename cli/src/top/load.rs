@@ -1,4 +1,4 @@
-//! What a simulated card does while it is watched.
+//! The load of a simulated card that is watched.
 
 use drdma_abi::{roce::TTL, work_request::Opcode};
 
@@ -12,7 +12,7 @@ use crate::{
 
 /// Rows of the demonstration's load.
 const ROWS: usize = 4096;
-/// Where they go.
+/// Destinations of the load.
 const DESTINATIONS: usize = 4;
 const MTU: u32 = 4096;
 const LOCAL: Local = Local { mac: 0x0200_0000_0001, ip: 0x0a00_0001 };
@@ -21,7 +21,7 @@ const PEER: Local = Local { mac: 0x0200_0000_0101, ip: 0x0a00_0101 };
 /// The demonstration's load: rows of TPC-H's LINEITEM, hashed to four destinations with one request.
 pub fn demo() -> Job {
     let mut rows: Vec<Row> = Vec::new();
-    // The first batch is enough: it is sent again and again.
+    // `batches` is ended after the first batch, which is sent again and again.
     let _ = lineitem::batches(0.001, ROWS, |batch| {
         rows.extend_from_slice(batch);
         Err(())
@@ -103,7 +103,7 @@ pub fn demo() -> Job {
     }
 }
 
-/// The bytes of a row, if all rows of a job have as many. With row mask `Element` that is a unit: an
+/// Bytes of a row, if all rows of a job have the same length. With row mask `Element` a row is a unit: an
 /// element of every region.
 pub fn row_bytes(job: &Job) -> Option<u64> {
     let mut all = None;
@@ -144,7 +144,7 @@ pub fn row_bytes(job: &Job) -> Option<u64> {
     all
 }
 
-/// The bytes of a row's elements under row mask `Element`; together they are a row.
+/// Bytes of a row's elements under row mask `Element`; together they are a row.
 fn elements(region: &Region) -> Vec<u64> {
     match region {
         Region::Contiguous { len, .. } => vec![u64::from(*len)],
@@ -158,7 +158,7 @@ fn elements(region: &Region) -> Vec<u64> {
     }
 }
 
-/// The bytes of a row of some columns.
+/// Bytes of a row of some columns.
 fn row(columns: &[Column]) -> u64 {
     columns.iter().map(|column| u64::from(column.width)).sum()
 }

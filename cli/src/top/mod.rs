@@ -1,4 +1,4 @@
-//! What a card does, interval by interval: from its counters.
+//! The activity of a card, interval by interval, from its counters.
 
 mod json;
 mod load;
@@ -24,40 +24,40 @@ pub use load::{demo, row_bytes};
 pub use rates::{Clock, Lost, Rates, Sample};
 pub use view::{Screen, View};
 
-/// How long the keyboard may wait.
+/// Time that a key may wait until it is read.
 const KEYS: Duration = Duration::from_millis(50);
 
-/// Who is shown the intervals.
+/// Display of intervals.
 pub trait Show {
-    /// An interval is over; false if nobody looks any longer.
+    /// Shows an interval that is over; false if the display was closed.
     ///
     /// # Errors
-    /// It cannot be shown.
+    /// The interval cannot be shown.
     fn show(&mut self, rates: &Rates) -> io::Result<bool>;
 
-    /// Called between intervals; false if nobody wants to go on.
+    /// Called between intervals; false if the user wants to stop.
     ///
     /// # Errors
-    /// The user cannot be asked.
+    /// The user's input cannot be read.
     fn go_on(&mut self) -> io::Result<bool> {
         Ok(true)
     }
 }
 
-/// How to watch.
+/// Options of watching.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// From one look to the next.
+    /// Time from one interval to the next.
     pub interval: Duration,
-    /// Intervals after which it is enough; `None` is no end.
+    /// Number of intervals to show; `None` for no end.
     pub count: Option<u64>,
-    /// What the rates are by.
+    /// Clock that rates are measured by.
     pub clock: Clock,
     /// Bytes of a row, if they are known.
     pub row_bytes: Option<u64>,
 }
 
-/// Looks at a card's counters at every interval and shows what changed.
+/// Reads a card's counters at every interval and shows how they changed.
 pub struct Watch<'a> {
     options: Options,
     show: &'a mut dyn Show,
@@ -75,17 +75,17 @@ impl<'a> Watch<'a> {
         Self { options, show, network: None, started: now, before: None, shown: 0, keys: now }
     }
 
-    /// Ends with an error when something is found wrong in this network.
+    /// Makes the watch end with an error when this network finds one.
     #[must_use]
     pub fn on(mut self, network: &Network) -> Self {
         self.network = Some(network.clone());
         self
     }
 
-    /// Shows an interval if one is over; false if that is enough.
+    /// Shows an interval if one is over; false if the watch should end.
     ///
     /// # Errors
-    /// The counters cannot be read, or not be shown.
+    /// The counters cannot be read or shown.
     fn look(
         &mut self,
         sample: impl FnOnce(Duration) -> Result<Sample, CardError>,
@@ -118,7 +118,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// While a job runs.
+/// Watches while a job runs.
 impl Observer for Watch<'_> {
     fn completed(&mut self, completion: &WorkCompletion) -> Result<(), RunError> {
         match completion.status {
@@ -132,15 +132,15 @@ impl Observer for Watch<'_> {
     }
 
     fn activity(&self) -> u64 {
-        // How many frames there were is what the card is asked anyway.
+        // The number of frames is among the counters that are read anyway.
         self.before.as_ref().map_or(0, |sample| sample.get("PACKETS"))
     }
 }
 
-/// Watches a card that this process does not use: it is only read.
+/// Watches a card that another process uses: the card is only read.
 ///
 /// # Errors
-/// The card fails, or what it does cannot be shown.
+/// The card failed, or its activity cannot be shown.
 pub fn watch(device: &mut Device, options: Options, show: &mut dyn Show) -> Result<(), RunError> {
     let mut watch = Watch::new(options, show);
     loop {

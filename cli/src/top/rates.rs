@@ -1,4 +1,4 @@
-//! From counters to rates.
+//! Rates from counters.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::Options;
 
-/// What rates are by.
+/// Clock that rates are measured by.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
-    /// The card's cycles, each of so many nanoseconds.
+    /// The card's cycles, each of this many nanoseconds.
     Card(
         /// Nanoseconds of a cycle.
         f64,
@@ -24,7 +24,7 @@ pub enum Clock {
 /// A card's counters at some time.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Since the start.
+    /// Time since the start.
     pub at: Duration,
     /// Names and values.
     pub counters: Vec<(&'static str, u64)>,
@@ -37,30 +37,30 @@ impl Sample {
     }
 }
 
-/// What the assembler did, in percent of all cycles. It moves bytes of up to 32 beats while a next
+/// Activity of the assembler, in percent of all cycles. It moves bytes of up to 32 beats while a next
 /// one waits, so a cycle may count as assembling and as waiting or stopped: together these may be
 /// more than 100.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lost {
-    /// It read a byte of payload or more.
+    /// Cycles in which it read at least a byte of payload.
     pub assembling: f64,
-    /// Of that, another byte waited for its bank.
+    /// Assembling cycles in which another byte waited for its bank.
     pub bank_conflict: f64,
-    /// The next beat waited for data from the host.
+    /// Cycles in which the next beat waited for data from the host.
     pub waiting_for_host: f64,
-    /// The next beat found no room, and the packetizer took none.
+    /// Cycles in which the next beat found no room, and the packetizer took none.
     pub stopped_by_packetizer: f64,
-    /// The rest, at least: a cycle that counts twice above is taken from it once too often.
+    /// All other cycles, at least: a cycle that counts twice above is subtracted once too often.
     pub idle: f64,
 }
 
-/// What a card did in an interval. Rates are per second of the named clock; what is not known is
-/// not there.
+/// Activity of a card in an interval. Rates are per second of the named clock; values that are not known are
+/// left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rates {
     /// Seconds from the start to the end of the interval, on the wall.
     pub time_s: f64,
-    /// "card" or "wall": whose seconds the rates are by.
+    /// "card" or "wall": the clock of the rates.
     pub clock: &'static str,
     /// Seconds of that clock in the interval.
     pub seconds: f64,
@@ -72,30 +72,30 @@ pub struct Rates {
     pub packets: u64,
     /// Payload in Gb/s.
     pub payload_gbps: f64,
-    /// With headers, preamble, gap and FCS, in Gb/s.
+    /// Rate on the wire, with headers, preamble, gap and FCS, in Gb/s.
     pub wire_gbps: f64,
-    /// Packets.
+    /// Packets per second.
     pub packets_per_s: f64,
-    /// Rows, if all of them have the same length.
+    /// Rows per second, if all rows have the same length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_per_s: Option<f64>,
-    /// Work requests completed.
+    /// Completed work requests per second.
     pub work_requests_per_s: f64,
-    /// Acknowledgements taken.
+    /// Received acknowledgements per second.
     pub acks_per_s: f64,
-    /// Windows planned.
+    /// Planned windows per second.
     pub windows_per_s: f64,
-    /// DMA reads of payload.
+    /// DMA reads of payload per second.
     pub data_reads_per_s: f64,
-    /// Their mean size, if there were any.
+    /// Mean bytes of a read of payload, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_read_bytes: Option<f64>,
-    /// DMA reads of work requests, bitmaps and pointers.
+    /// DMA reads of work requests, bitmaps and pointers per second.
     pub control_reads_per_s: f64,
-    /// Their mean size, if there were any.
+    /// Mean bytes of such a read, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_read_bytes: Option<f64>,
-    /// Where the cycles went, if the card's clock means something.
+    /// Activity of the assembler, if the card's clock is meaningful.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycles_percent: Option<Lost>,
     /// Received packets that were dropped in the interval.
@@ -103,9 +103,9 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// What happened between two samples.
+    /// Rates of the interval between two samples.
     pub fn between(before: &Sample, after: &Sample, options: &Options) -> Self {
-        // Whoever uses the card may have cleared its counters meanwhile.
+        // Another user of the card may have cleared its counters.
         let cleared = after.get(counter::CYCLES.name) < before.get(counter::CYCLES.name);
         let more = |counter: Counter| {
             let start = if cleared { 0 } else { before.get(counter.name) };

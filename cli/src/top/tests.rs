@@ -114,7 +114,7 @@ fn counters_that_were_cleared_or_stand_still_give_no_nonsense() {
     assert_eq!((still.data_read_bytes, still.cycles_percent), (None, None));
 }
 
-/// What a view draws.
+/// The text that a view draws.
 fn drawn(view: &View, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| view.draw(frame)).unwrap();
@@ -149,7 +149,7 @@ fn the_view_shows_rates_and_where_cycles_went() {
     }
     view.push(&Rates::between(&before, &after, &Options { clock: Clock::Wall, ..OPTIONS }));
     assert!(drawn(&view, 80, 24).contains("Rates are by the wall"));
-    // A terminal that is too small loses lines, nothing else.
+    // On a terminal that is too small lines are missing, and nothing else happens.
     drawn(&view, 10, 3);
     drawn(&view, 1, 1);
 }
@@ -165,7 +165,7 @@ fn the_keys_that_quit() {
     assert!(!view::quits(&Event::Resize(80, 24)));
 }
 
-/// What was shown; it asks to stop, or fails, on demand.
+/// A display that keeps the intervals; it asks to stop, or fails, on demand.
 #[derive(Default)]
 struct Shown {
     rates: Vec<Rates>,
@@ -201,7 +201,7 @@ fn the_load_goes_on_until_enough_was_shown() {
     run::run_on(&job, &context, Duration::from_secs(9), &mut watch).unwrap();
     assert_eq!(shown.rates.len(), 3);
     assert!(shown.rates.iter().all(|rates| rates.payload_bytes > 0 && rates.seconds >= 0.03));
-    // It was repeated: a pass is 4,096 rows of 22 B.
+    // The load was repeated: a pass is 4,096 rows of 22 B.
     let passes = context.counters().unwrap().get(counter::WORK_REQUESTS);
     assert!(passes > 1, "{passes}");
     assert_eq!(device::complaints(&network.errors()), None);
@@ -226,7 +226,7 @@ fn nobody_looking_or_no_paper_ends_it() {
 #[test]
 fn wrong_packets_end_it() {
     let job = demo();
-    // Nobody is there to take them.
+    // The network has no peer to take the packets.
     let network = Network::new();
     let context = device::set_up(device::open("soft:", &network).unwrap(), job.local).unwrap();
     let mut shown = Shown::default();

@@ -13,10 +13,10 @@ use ratatui::{
 
 use super::{Lost, Rates, Show};
 
-/// Intervals that the graph remembers.
+/// Intervals that the graph shows, at most.
 const HISTORY: usize = 512;
 
-/// What is drawn: the last interval, and the wire's rate in those before.
+/// Data of the view: the last interval, and the wire's rates in those before.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     title: String,
@@ -26,7 +26,7 @@ pub struct View {
 }
 
 impl View {
-    /// A view without an interval yet.
+    /// Makes a view without an interval.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
@@ -40,7 +40,7 @@ impl View {
         self.rates = Some(rates.clone());
     }
 
-    /// Draws everything.
+    /// Draws the view.
     pub fn draw(&self, frame: &mut Frame) {
         let block = Block::bordered()
             .title(Line::from(format!(" drdma top  {} ", self.title)).bold())
@@ -94,7 +94,7 @@ fn scaled(value: f64, unit: &str) -> String {
     format!("{value:.2} {prefix}{unit}")
 }
 
-/// What is counted, a line each.
+/// Counts and rates, a line each.
 fn quantities(rates: &Rates) -> Vec<Row<'static>> {
     let row = |name: &'static str, rate: String, note: String| Row::new([name.into(), rate, note]);
     let size = |bytes: Option<f64>| match bytes {
@@ -122,7 +122,7 @@ fn quantities(rates: &Rates) -> Vec<Row<'static>> {
     rows
 }
 
-/// Where the assembler's cycles went, as bars.
+/// Draws the activity of the assembler, as bars.
 fn draw_cycles(frame: &mut Frame, area: Rect, lost: &Lost) {
     let bars = [
         ("assembling", lost.assembling, Color::Green),

@@ -1,4 +1,4 @@
-//! What a job file may say, and the message for everything that it may not.
+//! Contents of job files, and the message for everything that is not possible.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a partitioned post may say.
+//! Fields of partitioned posts.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a post may say.
+//! Fields of posts.
 
 use super::*;
 

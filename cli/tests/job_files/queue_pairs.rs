@@ -1,4 +1,4 @@
-//! What a queue pair may say.
+//! Fields of queue pairs.
 
 use super::*;
 

@@ -24,7 +24,7 @@ pub const BAR0: u32 = 0;
 pub const BAR2: u32 = 2;
 pub const CONFIG: u32 = 7;
 
-/// How long a server may take to answer.
+/// Time that a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection, past the version's negotiation.
@@ -50,7 +50,7 @@ impl Client {
         client
     }
 
-    /// A connection on which nothing was said.
+    /// A connection on which no message was sent.
     pub fn raw(path: &Path) -> Self {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -202,7 +202,7 @@ impl Client {
     }
 }
 
-/// The card behind a client, for libdrdma. Clones are the same.
+/// The card behind a client, for libdrdma. Clones refer to the same card.
 #[derive(Clone)]
 pub struct ServedCard {
     client: Arc<Mutex<Client>>,
@@ -225,7 +225,7 @@ impl ServedCard {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is mapped.
+    /// Ranges of memory that are mapped.
     pub fn mapped(&self) -> Vec<(u64, u64)> {
         self.mapped.lock().unwrap().clone()
     }

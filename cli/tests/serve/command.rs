@@ -119,7 +119,7 @@ fn a_card_that_waits_for_an_answer_takes_little_time() {
     job.posts.truncate(1);
     let card = ServedCard::open(&process.socket());
     let context = drdma_cli::device::set_up(Box::new(card), job.local).unwrap();
-    // It has to find out that it waits: nobody is at the other end of the wire.
+    // The server must notice that it waits: the other end of the wire is not connected.
     let window = Duration::from_millis(500);
     let (start, mut since, mut ticks) = (Instant::now(), Instant::now(), process.ticks());
     let mut observer = Until(|| {

@@ -48,7 +48,7 @@ fn configuration_space_regions_and_interrupts_are_those_of_a_board() {
     // Without a reply, in order.
     client.post(10, &Client::access(BAR2, IP.offset.into(), &[4, 3, 2, 1]));
     assert_eq!(client.read32(BAR2, IP.offset.into()), Ok(0x0102_0304));
-    // What there is not, though the protocol has it.
+    // The protocol has this command, and the server does not.
     assert_eq!(client.call(6, &[0; 16], &[]), Err(95));
     drop(client);
     served.stop();
@@ -87,11 +87,11 @@ fn memory_is_mapped_and_unmapped_as_a_guests_iommu_does() {
     client.unmap(0, 1 << 40).unwrap();
     client.unmap(1 << 50, 4096).unwrap();
     client.map(0, 4096, 0, &file).unwrap();
-    // Everything there is, by its flag.
+    // All mapped memory, by its flag.
     let body: Vec<u8> = [24, 2, 0, 0, 0, 0].iter().flat_map(|w: &u32| w.to_le_bytes()).collect();
     client.call(3, &body, &[]).unwrap();
     client.map(0, 4096, 0, &file).unwrap();
-    // Memory without a file is none of the card's business.
+    // Memory without a file cannot be used by the card.
     let map: Vec<u8> =
         [32, 3, 0, 0, 0, 16, 4096, 0].iter().flat_map(|w: &u32| w.to_le_bytes()).collect();
     client.call(2, &map, &[]).unwrap();
@@ -202,7 +202,7 @@ fn a_function_level_reset_ends_everything_under_way() {
 fn a_card_that_waits_for_its_time_out_gets_its_time() {
     let served = Served::new("rtl:");
     let mut far = served.far();
-    // Nobody is there who could acknowledge.
+    // The network has no peer that could acknowledge.
     far.network = drdma_sim::wire::Network::new();
     let card = ServedCard::open(&served.path());
     let own = card.clone();

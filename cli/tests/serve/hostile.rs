@@ -37,7 +37,7 @@ fn a_client_that_vanishes_under_traffic_leaves_a_card_for_the_next_one() {
         while served.events().iter().filter(gone).count() <= 2 * round {
             assert!(start.elapsed() < crate::rig::PATIENCE);
         }
-        // The next one finds the card as after power-on, whether it resets it or not.
+        // The next client finds the card as after power-on, whether it resets it or not.
         let mut client = Client::connect(&served.path());
         assert_eq!(client.read32(CONFIG, 4).unwrap() & 6, 0);
         client.set_command(2);
@@ -136,7 +136,7 @@ fn whatever_messages_come_the_server_serves_the_next_client() {
                 break;
             }
         }
-        // Some wait for what comes back, others go at once.
+        // Some commands wait for their replies, others do not.
         if random.chance(0.5) {
             let _ = client.stream().shutdown(Shutdown::Write);
             let _ = client.stream().read_to_end(&mut Vec::new());

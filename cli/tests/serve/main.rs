@@ -46,7 +46,7 @@ fn two_cards_are_wired_to_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
     let [near, far] = ["near", "far"].map(|name| one.folder.path().join(name));
-    // The other end of the same wire.
+    // The other card has the other end of the wire.
     let other = Served::at(folder, "soft:", &socket, Some((far, near)));
     let mut receiver = Device::open(Box::new(ServedCard::open(&other.path()))).unwrap();
     receiver.enable().unwrap();
@@ -61,7 +61,7 @@ fn two_cards_are_wired_to_each_other() {
     drdma_cli::run::run(&job, &context, rig::PATIENCE, &mut completions).unwrap();
     let expected: usize = frames.iter().map(Vec::len).sum();
     let start = std::time::Instant::now();
-    // Requests are for nobody there: they are dropped, and counted.
+    // The requests name no queue pair there: they are dropped, and counted.
     while receiver.counter(counter::RECEIVE_DROPPED).unwrap() < expected as u64 {
         assert!(start.elapsed() < rig::PATIENCE);
         receiver.progress().unwrap();

@@ -22,7 +22,7 @@ use libdrdma::{Context, WorkCompletion};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long anything may take.
+/// Time that any step may take.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server in a thread.
@@ -42,7 +42,7 @@ impl Served {
         Self::at(folder, &uri, &socket, Some((near, far)))
     }
 
-    /// The same with everything chosen.
+    /// Like [`new`](Self::new), with folder, socket and wire of the caller's choice.
     pub fn at(folder: TempDir, uri: &str, socket: &Path, wire: Option<(PathBuf, PathBuf)>) -> Self {
         let network = Network::new();
         let card = drdma_sim::open_slot(uri, network.clone()).unwrap();
@@ -97,7 +97,7 @@ impl Served {
     }
 }
 
-/// The far end of a wire: peers that acknowledge, and all frames that came.
+/// The far end of a wire: peers that acknowledge, and all frames that were received.
 pub struct Far {
     pub wire: Datagrams,
     pub network: Network,
@@ -108,7 +108,7 @@ pub struct Far {
 }
 
 impl Far {
-    /// Takes what came, and answers.
+    /// Takes the frames that have arrived, and answers.
     pub fn turn(&mut self) {
         let (frames, network) = (&mut self.frames, &self.network);
         let mut take = |frame: &[u8]| {
@@ -199,7 +199,7 @@ pub type Frames = [Vec<Vec<u8>>; 2];
 /// A completion's request, status and bytes.
 pub type Summary = (u64, String, u64);
 
-/// What the reference model sends for a job, by queue pair, and how its posts complete.
+/// The frames of the reference model for a job, by queue pair, and the completions of its posts.
 pub fn model(job: &Job) -> (Frames, Vec<Summary>) {
     let network = Network::new();
     network.keep_frames();

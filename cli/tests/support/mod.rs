@@ -14,11 +14,11 @@ use std::{
 use drdma_tests::capture;
 use serde_json::Value;
 
-/// A folder that goes when it is dropped.
+/// A folder that is removed when it is dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// A new and empty one.
+    /// Makes a new, empty folder.
     pub fn new() -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -28,18 +28,18 @@ impl Folder {
         Self(folder)
     }
 
-    /// A file in it.
+    /// Writes a file in the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// Runs the command in it, where no other program is to be found.
+    /// Runs the command in the folder, with no other program on its path.
     pub fn drdma_without_tools(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_drdma"));
         command.args(args).current_dir(&self.0).env("PATH", &self.0).output().unwrap()
     }
 
-    /// Runs the command in it.
+    /// Runs the command in the folder.
     pub fn drdma(&self, args: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_drdma")).args(args).current_dir(&self.0).output().unwrap()
     }
@@ -64,9 +64,9 @@ impl Drop for Folder {
     }
 }
 
-/// What a run left.
+/// Result of a run.
 pub struct Run {
-    /// Exit code.
+    /// Exit code of the process.
     pub code: i32,
     /// Standard output.
     pub stdout: String,

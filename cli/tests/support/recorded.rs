@@ -21,12 +21,12 @@ pub fn network(job: &Job) -> Network {
     network
 }
 
-/// What was kept.
+/// The frames that the network kept.
 pub fn frames(network: &Network) -> Vec<Vec<u8>> {
     network.frames().into_iter().map(|frame| frame.bytes).collect()
 }
 
-/// Notes completions where the host sees them.
+/// Records completions where the host sees them.
 struct Noting(Recording);
 
 impl Observer for Noting {
@@ -39,7 +39,7 @@ impl Observer for Noting {
     }
 }
 
-/// Runs a job on a device; gives the frames and the recording's lines. Leaves no file at `path`.
+/// Runs a job on a device; returns the frames and the recording's lines. Leaves no file at `path`.
 pub fn record(uri: &str, job: &Job, path: &Path) -> (Vec<Vec<u8>>, Vec<Value>) {
     let network = network(job);
     let recording = Recording::new(std::fs::File::create(path).unwrap(), path);

@@ -25,11 +25,11 @@ const MESSAGE: usize = 16 << 10;
 const SEND_BLOCKS: u32 = 32768;
 /// Messages that the receiver has room for: all of a round.
 const SLABS: usize = 16384;
-/// The same of one partition's rows that the card appends.
+/// For one partition's rows: segments of its append receiver, and messages of a segment.
 const SEGMENTS: usize = 4;
 const MESSAGES: usize = 8;
 
-/// What rows come to, all partitions' or one's.
+/// Receivers of all partitions' batches together, or of each partition's appended rows.
 enum Receivers {
     Batches(Receiver),
     Appended(Vec<AppendReceiver>),
@@ -51,7 +51,7 @@ impl Receivers {
         }
     }
 
-    /// Takes all that is there, and drops it: how many rows it was.
+    /// Takes and drops all batches that are there, and returns the number of their rows.
     fn rows(&mut self) -> Result<usize> {
         let mut rows = 0;
         match self {
@@ -109,7 +109,7 @@ impl Rig {
         Ok(Self { cq, queue, sender, pairs, _ends: ends, receivers, exprs })
     }
 
-    /// Posts all batches: completions that follow, and rows. What gathering, ids and posts took is added to `times`.
+    /// Posts all batches. Returns the completions that follow, and rows; adds the times of all steps to `times`.
     fn post(&mut self, batches: &[RecordBatch], times: &mut [f64; 3]) -> Result<(u32, usize)> {
         let mut gather = Gather::new(batches[0].schema(), 1);
         let start = now();
@@ -134,7 +134,7 @@ impl Rig {
     }
 }
 
-/// Requests that have completed since.
+/// Takes the completions that are there, and returns their number.
 fn completed(cq: &CompletionQueue) -> u32 {
     let success =
         |completion: libdrdma::WorkCompletion| assert_eq!(completion.status, Status::Success);

@@ -89,7 +89,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// As many rows in all, whatever the batches have.
+/// Batches of five columns of integers, with `rows` rows each: as many rows in all, whatever a batch has.
 fn integers(rows: usize) -> Result<Vec<RecordBatch>> {
     let fields: Vec<_> =
         (0..5).map(|i| Field::new(format!("c{i}"), DataType::Int32, false)).collect();

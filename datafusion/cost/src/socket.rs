@@ -22,7 +22,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::{PARTITIONS, ROWS, Result, least, now};
 
-/// What a row costs the sender: hash and take, coalesce, Flight, socket.
+/// Costs of a row at the sender, in ns: hash and take, coalesce, Flight, socket.
 pub fn by_socket(batches: &[RecordBatch]) -> Result<[f64; 4]> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut socket = TcpStream::connect(listener.local_addr()?)?;
@@ -71,7 +71,7 @@ pub fn by_socket(batches: &[RecordBatch]) -> Result<[f64; 4]> {
     times
 }
 
-/// What a row costs the receiver: socket, Flight.
+/// Costs of a row at the receiver, in ns: socket, Flight.
 pub fn from_socket(batches: &[RecordBatch]) -> Result<[f64; 2]> {
     let runtime = Builder::new_current_thread().build()?;
     // Messages of each partition, encoded once.

@@ -24,7 +24,7 @@ static MEMORY: Arena = Arena::new(16 << 30).threshold(4096);
 
 /// Bytes of a MiB.
 const MIB: usize = 1 << 20;
-/// How often progress is told.
+/// Interval at which progress is printed.
 const PROGRESS: Duration = Duration::from_millis(200);
 
 /// Runs SQL over several workers: processes of this machine, or on hosts. Rows go from worker to worker by cards `soft:`,
@@ -153,7 +153,7 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// How the cluster is made.
+/// The cluster's options, from arguments or a file.
 fn options(arguments: &Arguments, directory: Option<Directory>) -> Result<Options, Error> {
     let mut options = Options::new(arguments.workers, &MEMORY);
     options.partitions = arguments.partitions;
@@ -173,7 +173,7 @@ fn options(arguments: &Arguments, directory: Option<Directory>) -> Result<Option
     Ok(options)
 }
 
-/// Where workers run, in words.
+/// The place where workers run, in words.
 fn place(deployment: &Deployment) -> &'static str {
     match deployment {
         Deployment::Threads(_) => "threads of this process",
@@ -188,7 +188,7 @@ fn explained(sql: &str) -> Option<(&str, bool)> {
     Some(without(rest, "analyze").map_or((rest, false), |query| (query, true)))
 }
 
-/// What is behind a word, if a text begins with it.
+/// The text behind `word`, if `text` begins with it.
 fn without<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let (first, rest) = text.trim_start().split_once(char::is_whitespace)?;
     first.eq_ignore_ascii_case(word).then_some(rest)
@@ -217,7 +217,7 @@ fn name_and_path(argument: &str) -> (String, String) {
     (name, with_slash(argument))
 }
 
-/// A directory's path ends with a slash, as DataFusion wants it.
+/// The path, with a slash behind it if it is a directory, as DataFusion requires.
 fn with_slash(path: &str) -> String {
     match Path::new(path).is_dir() && !path.ends_with('/') {
         true => format!("{path}/"),

@@ -37,21 +37,21 @@ use crate::{
 
 /// Path MTU between processes of one machine, whose datagrams may have 64 KiB.
 const MTU: u32 = 4096;
-/// How long a worker may take to end by itself.
+/// Time that a worker has to end by itself.
 const END: Duration = Duration::from_secs(1);
-/// How long a worker that was killed may take to be gone, before somebody asks what became of it.
+/// Time that a worker that was killed has to end, before its exit status is asked for.
 const GONE: Duration = Duration::from_millis(200);
-/// What a worker's exit is looked for after.
+/// Interval at which a worker's exit is looked for.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What a worker is told.
+/// Message to a worker: all workers of the cluster, and its own number.
 #[derive(Debug, Serialize, Deserialize)]
 struct Told {
     number: usize,
     directory: Directory,
 }
 
-/// What a worker says last.
+/// Last message of a worker: it is ready.
 #[derive(Debug, Serialize, Deserialize)]
 struct Ready {
     ready: bool,
@@ -63,13 +63,13 @@ pub(super) struct Processes {
     children: Vec<Process>,
 }
 
-/// A process, which is gone when this is dropped.
+/// A process, which is killed at the latest when this is dropped.
 struct Process {
     child: Child,
-    /// `None`: it is to end.
+    /// Standard input of the process. `None`: the process is to end.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    /// Where it spills, once that is known.
+    /// Directory of the worker's files, once it is known.
     scratch: Option<PathBuf>,
 }
 
@@ -86,7 +86,7 @@ impl Process {
         Ok(Self { child, input, output, scratch: None })
     }
 
-    /// What it says next.
+    /// Reads the next message of the worker.
     fn hear<M: DeserializeOwned>(&mut self) -> Result<M, String> {
         let mut line = String::new();
         match self.output.read_line(&mut line) {
@@ -106,7 +106,7 @@ impl Process {
         writeln!(input, "{line}").and_then(|()| input.flush()).map_err(|error| error.to_string())
     }
 
-    /// Waits until it has ended, for so long at most.
+    /// Waits until the process has ended, for at most `longest`.
     fn wait(&mut self, longest: Duration) -> Option<ExitStatus> {
         let started = Instant::now();
         loop {
@@ -118,14 +118,14 @@ impl Process {
         }
     }
 
-    /// Removes what it has left on disk, as one that was killed could not.
+    /// Removes the files of a worker that was killed.
     fn clean(&self) {
         if let Some(scratch) = &self.scratch {
             spill::remove(scratch);
         }
     }
 
-    /// How it ended, if it has.
+    /// How the process ended, if it has.
     fn fate(&mut self) -> Option<String> {
         let (id, status) = (self.child.id(), self.wait(GONE)?);
         self.clean();
@@ -140,7 +140,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Without input it ends by itself, unless it hangs.
+        // A process without input ends by itself, unless it hangs.
         self.input = None;
         if self.wait(END).is_none() {
             let _ = self.child.kill();
@@ -182,7 +182,7 @@ impl Workers for Processes {
     }
 
     fn stop(&mut self, worker: usize) {
-        // It may have ended before.
+        // The process may have ended before.
         let _ = self.children[worker].child.kill();
     }
 
@@ -193,12 +193,12 @@ impl Workers for Processes {
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        // All of them end at once.
+        // All processes end at the same time.
         self.children.iter_mut().for_each(|child| child.input = None);
     }
 }
 
-/// What a process that a cluster has started runs. It returns when its standard input ends.
+/// Runs a worker in a process that a cluster has started. Returns when its standard input ends.
 ///
 /// # Errors
 /// What the system or the card refuses, or the process that started it says.
@@ -216,15 +216,15 @@ pub fn serve_child(memory: &'static Arena) -> Result<(), Error> {
     let site = Arc::new(site(number, &directory, &wired, memory)?);
     runtime.spawn(worker::serve(site.clone(), sockets));
     say(&Ready { ready: true })?;
-    // Nothing more is said; there is an end.
+    // No further message follows, only the end of the input.
     let _ = input.read_to_end(&mut Vec::new());
     runtime.shutdown_background();
-    // What still runs may hold files, and ends with the process.
+    // Tasks that still run may hold files, which end with the process.
     site.scratch.remove();
     Ok(())
 }
 
-/// What worker `number` of a directory runs, on its own host. It returns when the process is interrupted or told to
+/// Runs worker `number` of a directory, on its own host. Returns when the process is interrupted or told to
 /// terminate (SIGINT, SIGTERM), or if it fails.
 ///
 /// # Errors

@@ -20,9 +20,9 @@ use crate::{
 /// Workers, each on threads of its own, and their cards.
 pub(super) struct Threads {
     members: Vec<Member>,
-    /// `None`: it was stopped.
+    /// The runtime of each worker. `None`: the worker was stopped.
     workers: Vec<Option<Runtime>>,
-    /// Where they spill.
+    /// The directory of each worker's files.
     scratch: Vec<PathBuf>,
     // The cards go last.
     _network: Network,
@@ -63,7 +63,7 @@ impl Workers for Threads {
     fn stop(&mut self, worker: usize) {
         if let Some(runtime) = self.workers[worker].take() {
             runtime.shutdown_background();
-            // Its tasks may not have ended, and the process may end before they do.
+            // The worker's tasks may not have ended, and the process may end before they do.
             spill::remove(&self.scratch[worker]);
         }
     }

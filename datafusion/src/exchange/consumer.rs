@@ -34,9 +34,9 @@ use crate::{Error, passage};
 
 /// Segments of the memory that a partition's rows are appended in.
 const SEGMENTS: usize = 4;
-/// Messages of a segment, at least: while one segment is looked at, others have room.
+/// Messages of a segment, at least: while one segment is being read, others have room.
 const LEAST_MESSAGES: usize = 2;
-/// Rows of a batch of them, at most: as many as the engine's batches have.
+/// Rows of a batch of appended rows, at most: as many as the engine's batches have.
 const BATCH_ROWS: usize = 8192;
 
 /// Partitions of a task's output that a consumer wants.
@@ -51,11 +51,11 @@ pub(crate) struct Wanted {
     pub from: usize,
 }
 
-/// What a stream says to the exchange that feeds it.
+/// Message of a stream to the exchange that feeds it.
 enum Taken {
-    /// It has given a batch of so many rows away.
+    /// The stream of a partition has returned a batch of this many rows.
     Batch(u16, u64),
-    /// It was dropped.
+    /// The stream of a partition was dropped.
     Dropped(u16),
 }
 
@@ -125,20 +125,20 @@ impl Drop for PartitionStream {
     }
 }
 
-/// Where the batches of a partition go.
+/// Destination of a partition's batches.
 struct Sink {
-    /// `None`: nobody wants them any more.
+    /// Channel of the partition's stream. `None`: the stream was dropped.
     batches: Option<UnboundedSender<Result<RecordBatch, Arc<DataFusionError>>>>,
-    /// Rows that came.
+    /// Rows that were received.
     received: u64,
-    /// How many there are.
+    /// Rows of the whole partition, once the producer has said it.
     expected: Option<u64>,
-    /// Nothing comes any more.
+    /// No more batches follow.
     is_over: bool,
 }
 
 impl Sink {
-    /// Ends the stream if it has got all rows that there are.
+    /// Ends the stream if it has got all rows of the partition.
     fn settle(&mut self) {
         if self.expected == Some(self.received) {
             self.is_over = true;
@@ -147,7 +147,7 @@ impl Sink {
     }
 }
 
-/// What is counted of what comes.
+/// Metrics of received rows.
 struct Counts {
     rows: Count,
     batches: Count,
@@ -167,7 +167,7 @@ impl Counts {
     }
 }
 
-/// Exchanges until all is over. A failure is told to all streams.
+/// Runs the exchange until all partitions are over. All streams get the error of a failure.
 async fn run(
     site: Arc<Site>,
     wanted: Wanted,
@@ -185,7 +185,7 @@ async fn run(
     }
 }
 
-/// The control connection.
+/// The control connection to the producer.
 struct Control {
     peer: String,
     write: OwnedWriteHalf,
@@ -198,7 +198,7 @@ impl Control {
     }
 }
 
-/// What comes on the control connection, in a channel: reading a message is not to be interrupted.
+/// Messages of the control connection, in a channel: reading a message must not be interrupted.
 fn listen(read: OwnedReadHalf) -> mpsc::Receiver<std::io::Result<ToConsumer>> {
     let (heard, messages) = mpsc::channel(16);
     tokio::spawn(async move {
@@ -276,7 +276,7 @@ async fn try_run(
 
     let mut exchange = Exchange { schema, sinks, counts, start: wanted.start as u16 };
     let (mut ticks, is_local) = (site.port.time().ticks(), inbox.is_none());
-    // Nothing more is said, and nothing more is handed over.
+    // `silent`: the producer sends no more messages. `empty`: a task of this worker hands over no more batches.
     let (mut silent, mut empty) = (false, !is_local);
     loop {
         if let Some(inbox) = &mut inbox {
@@ -294,13 +294,13 @@ async fn try_run(
         tokio::select! {
             message = messages.recv(), if !silent => match hear(message, wanted, &peer) {
                 Ok(message) => exchange.heard(message, &peer)?,
-                // What was handed over may still lie here.
+                // Batches that were handed over may still lie here.
                 Err(Error::Gone { .. }) if is_local && exchange.knows_its_end() => silent = true,
                 Err(error) => return Err(error),
             },
             Some(taken) = takes.recv() => {
                 if let Some(message) = exchange.taken(taken) {
-                    // That the producer is gone is heard, not said.
+                    // If the producer is gone, that is noticed when its messages are read.
                     let _ = control.say(&message).await;
                 }
             }
@@ -313,7 +313,7 @@ async fn try_run(
     }
 }
 
-/// A message, or why there is none.
+/// The message of the producer, or the error that stands for its absence.
 fn hear(
     message: Option<std::io::Result<ToConsumer>>,
     wanted: &Wanted,
@@ -331,18 +331,18 @@ fn read_schema(bytes: &[u8]) -> Result<SchemaRef, Error> {
     Ok(StreamReader::try_new(Cursor::new(bytes), None)?.schema())
 }
 
-/// What receives from a task at another worker.
+/// Receiving end of the rows from a task at another worker.
 struct Inbox {
     // The queue pairs go before the queues that they receive from.
     pairs: Vec<QueuePair<'static>>,
     receivers: Receivers,
 }
 
-/// How rows come.
+/// Form in which rows are received.
 enum Receivers {
-    /// As batches, those of all partitions together.
+    /// Batches, those of all partitions together.
     Batches(Receiver),
-    /// Appended by the card, partition by partition. The one that is to be looked at first.
+    /// Rows that the card appends, a receiver for each partition; and the receiver that is to be polled first.
     Appended(Vec<AppendReceiver>, usize),
 }
 
@@ -372,7 +372,7 @@ impl Inbox {
         matches!(self.receivers, Receivers::Appended(..))
     }
 
-    /// The next batch that is there, and its partition, from the first of the consumer's.
+    /// The next batch that was received, and its partition, counted from the first of the consumer's.
     fn poll(&mut self) -> Result<Option<(u16, RecordBatch)>, Error> {
         match &mut self.receivers {
             Receivers::Batches(receiver) => {
@@ -404,8 +404,8 @@ impl Inbox {
     }
 }
 
-/// A receiver of appended rows for each partition, of about as much memory as slabs would have. `None`: the rows or the card are
-/// not such, or other exchanges have the card's append regions.
+/// A receiver of appended rows for each partition, of about as much memory as slabs would have. `None`: the rows or the
+/// card do not allow it, or other exchanges have the card's append regions.
 fn appending(
     site: &Site,
     schema: &SchemaRef,
@@ -430,12 +430,12 @@ struct Exchange<'a> {
     schema: SchemaRef,
     sinks: &'a mut [Sink],
     counts: Counts,
-    /// The first partition of the consumer's.
+    /// The first of the consumer's partitions.
     start: u16,
 }
 
 impl Exchange<'_> {
-    /// A batch came.
+    /// Passes a received batch on to its stream.
     fn arrived(&mut self, partition: u16, batch: RecordBatch) -> Result<(), Error> {
         self.counts.rows.add(batch.num_rows());
         self.counts.batches.add(1);
@@ -480,7 +480,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// What a stream did; what the producer is to know of it.
+    /// Handles a message of a stream; returns the message to the producer that follows from it.
     fn taken(&mut self, taken: Taken) -> Option<ToProducer> {
         match taken {
             Taken::Batch(partition, _) if self.sinks[usize::from(partition)].is_over => None,
@@ -493,12 +493,12 @@ impl Exchange<'_> {
         }
     }
 
-    /// True if nothing comes any more.
+    /// True if no partition has batches to come.
     fn is_over(&self) -> bool {
         self.sinks.iter().all(|sink| sink.is_over)
     }
 
-    /// True if it is known how many rows each partition has that somebody wants.
+    /// True if the number of rows is known of each partition whose stream was not dropped.
     fn knows_its_end(&self) -> bool {
         let knows = |sink: &Sink| sink.is_over || sink.expected.is_some() || sink.batches.is_none();
         self.sinks.iter().all(knows)

@@ -1,4 +1,4 @@
-//! What the two ends of an exchange tell each other beside the rows: a TCP connection from each consumer to each producer.
+//! Messages between the two ends of an exchange beside the rows: a TCP connection from each consumer to each producer.
 //!
 //! A message is its length (4 B, little-endian) and JSON. Rows never travel here.
 
@@ -15,11 +15,11 @@ const LONGEST: usize = 16 << 20;
 /// A card's address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Address {
-    /// Ethernet.
+    /// Ethernet address.
     pub mac: [u8; 6],
-    /// IPv4.
+    /// IPv4 address.
     pub ip: Ipv4Addr,
-    /// A queue pair for each partition of the consumer.
+    /// Number of a queue pair for each partition of the consumer.
     pub qpns: Vec<u32>,
 }
 
@@ -34,62 +34,62 @@ pub(crate) struct Task {
     pub task: usize,
 }
 
-/// How a worker is.
+/// State of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Status {
     /// Ends of exchanges that are under way.
     pub ends: usize,
-    /// What its card has sent.
+    /// Counts of what the worker's card has sent.
     pub totals: Totals,
-    /// The most bytes of batches that ever waited in its memory.
+    /// The largest number of bytes of batches that have waited in the worker's memory.
     pub most_waiting: usize,
 }
 
-/// What a consumer says.
+/// Message of a consumer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ToProducer {
-    /// It wants these partitions of a task's output.
+    /// The consumer wants these partitions of a task's output.
     Open {
         /// The task.
         task: Task,
         /// The first partition.
         start: usize,
-        /// The one behind the last.
+        /// The partition behind the last one.
         end: usize,
         /// Partitions of the output in all.
         partitions: usize,
-        /// The consumer's worker, and what it calls this exchange.
+        /// Number of the consumer's worker, and the consumer's name for this exchange.
         from: (usize, u64),
     },
-    /// It asks how the worker is. Nothing else is said on such a connection.
+    /// Request for the state of the worker. No other message is sent on such a connection.
     Status,
-    /// It asks who the worker is. Nothing else is said on such a connection.
+    /// Request for the worker's identity. No other message is sent on such a connection.
     Identify,
-    /// Its queue pairs are connected to those of the producer.
+    /// The consumer's queue pairs are connected to those of the producer.
     Connect {
-        /// Its queue pairs.
+        /// The consumer's queue pairs.
         address: Address,
-        /// Rows are to come so that its card appends them ([`Form::Appended`](drdma_arrow::Form::Appended)).
+        /// The consumer's card is to append the rows ([`Form::Appended`](drdma_arrow::Form::Appended)).
         appended: bool,
     },
-    /// It has taken rows of a partition.
+    /// The consumer has taken rows of a partition.
     Credit {
-        /// Which, from the first of its own.
+        /// Number of the partition, counted from the consumer's first.
         partition: u16,
-        /// How many.
+        /// Number of the rows.
         rows: u64,
     },
-    /// It wants nothing more of a partition.
+    /// The consumer wants no more rows of a partition.
     Close {
-        /// Which, from the first of its own.
+        /// Number of the partition, counted from the consumer's first.
         partition: u16,
     },
 }
 
-/// What a producer says.
+/// Message of a producer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ToConsumer {
-    /// The task is there.
+    /// The task exists, and accepts the consumer.
     Accept {
         /// The schema of the batches, as an Arrow IPC stream without a batch.
         schema: Vec<u8>,
@@ -102,23 +102,23 @@ pub(crate) enum ToConsumer {
     },
     /// All of a partition's rows were sent.
     End {
-        /// Which, from the first of the consumer's.
+        /// Number of the partition, counted from the consumer's first.
         partition: u16,
-        /// How many they were.
+        /// Number of rows of the partition.
         rows: u64,
     },
-    /// Nothing of a partition is under way any more.
+    /// No rows of a closed partition are under way any more.
     Closed {
-        /// Which, from the first of the consumer's.
+        /// Number of the partition, counted from the consumer's first.
         partition: u16,
     },
-    /// How the worker is.
+    /// State of the worker.
     Status(Status),
-    /// Who the worker is.
+    /// Identity of the worker.
     Identity(Box<Identity>),
     /// The task failed.
     Error {
-        /// Why.
+        /// Description of the failure.
         reason: String,
     },
 }

@@ -1,11 +1,11 @@
-//! What is counted of a task's output.
+//! Metrics of a task's output.
 
 use std::collections::BTreeMap;
 
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, Time};
 use drdma_arrow::Why;
 
-/// What is counted of a task's output.
+/// Metrics of a task's output.
 pub(super) struct Counts {
     pub rows: Count,
     pub appended: Count,
@@ -38,7 +38,7 @@ impl Counts {
         }
     }
 
-    /// So many bytes were copied.
+    /// Counts bytes that were copied for this reason.
     pub fn copied(&mut self, why: Why, bytes: u64) {
         let name = match why {
             Why::Bits => "copied_bytes_bits",

@@ -12,14 +12,14 @@ use super::outbox::bytes_of;
 
 /// A batch with fewer rows is put together with others.
 const SMALL: usize = 1024;
-/// ... unless it has more bytes than this.
+/// A batch with more bytes than this is never small.
 const LIGHT: usize = 64 << 10;
-/// Rows that are enough together.
+/// Rows of held batches that are enough to be sent.
 const FULL: usize = 8192;
-/// Bytes that are.
+/// Bytes of held batches that are enough to be sent.
 const HEAVY: usize = 512 << 10;
 
-/// What is held of a stream.
+/// Batches of a stream that are held.
 #[derive(Debug, Default)]
 struct Held {
     batches: Vec<RecordBatch>,
@@ -36,16 +36,16 @@ pub struct Gather {
 }
 
 impl Gather {
-    /// For so many streams of batches of that schema.
+    /// Gathers batches of that schema from `streams` streams.
     pub fn new(schema: SchemaRef, streams: usize) -> Self {
         let streams = (0..streams).map(|_| Held::default()).collect();
         Self { schema, streams, put_together: 0 }
     }
 
-    /// Takes a batch of a stream; what is to be sent now, in the order in which it came.
+    /// Takes a batch of a stream, and returns the batches that are to be sent now, in the order in which they came.
     ///
     /// # Errors
-    /// Batches that do not go together.
+    /// The batches have different schemas.
     ///
     /// # Panics
     /// If there is no such stream.
@@ -54,7 +54,7 @@ impl Gather {
         if rows == 0 {
             return Ok(Vec::new());
         }
-        // The bytes of many rows need not be known.
+        // The bytes of a batch with many rows need not be known.
         let bytes = if rows >= SMALL { LIGHT } else { bytes_of(&batch) };
         if bytes >= LIGHT {
             let before = self.flush_stream(stream)?;
@@ -70,7 +70,7 @@ impl Gather {
         }
     }
 
-    /// True if something is held.
+    /// True if a batch is held.
     pub fn is_holding(&self) -> bool {
         self.streams.iter().any(|held| held.rows > 0)
     }
@@ -80,10 +80,10 @@ impl Gather {
         std::mem::take(&mut self.put_together)
     }
 
-    /// What is held: streams, and a batch of each.
+    /// Takes all held batches: of each stream that has any, its number and one batch.
     ///
     /// # Errors
-    /// Batches that do not go together.
+    /// The batches have different schemas.
     pub fn flush(&mut self) -> Result<Vec<(usize, RecordBatch)>> {
         let mut batches = Vec::new();
         for stream in 0..self.streams.len() {

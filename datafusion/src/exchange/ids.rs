@@ -1,4 +1,4 @@
-//! Whose row is whose.
+//! Partition ids: the partition that each row goes to.
 
 use std::sync::Arc;
 

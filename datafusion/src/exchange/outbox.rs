@@ -1,4 +1,4 @@
-//! What a task has to send: batches that wait, and what each partition may still be sent.
+//! The outbox of a task: batches that wait, and the bytes that each partition may still be sent.
 //!
 //! Every partition has a byte budget. What was sent and not yet taken by the partition's consumer counts; a partition
 //! whose budget is used up is left out, and gets its rows later from the same batch. Batches wait until all of
@@ -29,7 +29,7 @@ use super::backlog::Backlog;
 #[derive(Debug, Default)]
 struct Partition {
     state: State,
-    /// Bytes of what was sent and not yet taken.
+    /// Bytes of rows that were sent and not yet taken.
     under_way: usize,
     /// Rows and bytes of each batch that was sent and not yet taken, as far as it is not.
     costs: VecDeque<(u64, usize)>,
@@ -43,14 +43,14 @@ struct Partition {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Its consumer has not asked yet.
+    /// The partition's consumer has not asked yet.
     #[default]
     Absent,
-    /// Its consumer takes rows.
+    /// The partition's consumer takes rows.
     Open,
-    /// Its consumer wants no more rows, and was not told yet that none come.
+    /// The partition's consumer wants no more rows, and has not been told yet that none come.
     Closing,
-    /// Nothing is sent any more.
+    /// The partition gets no more rows.
     Done,
 }
 
@@ -81,7 +81,7 @@ impl Waiting {
     /// A partition's rows, in a batch of their own.
     ///
     /// # Errors
-    /// What Arrow says.
+    /// The rows cannot be taken out of the batch.
     pub fn rows_of(&self, partition: u16) -> Result<RecordBatch, ArrowError> {
         let Selection::Ids(ids) = &self.selection else { return Ok(self.batch.clone()) };
         let is_its = |(_, id): &(u32, &u8)| u16::from(**id) == partition;
@@ -90,16 +90,16 @@ impl Waiting {
     }
 }
 
-/// What becomes of a partition whose rows are over.
+/// How the rows of a partition have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
-    /// All of its rows were sent, so many.
+    /// All rows of the partition were sent.
     End { partition: u16, rows: u64 },
-    /// Its consumer wanted no more, and nothing is under way to it.
+    /// The partition's consumer wanted no more rows, and none are under way to it.
     Closed { partition: u16 },
 }
 
-/// Batches that wait, and budgets.
+/// Batches that wait, and the budgets of partitions.
 #[derive(Debug)]
 pub(super) struct Outbox {
     partitions: Vec<Partition>,
@@ -109,7 +109,7 @@ pub(super) struct Outbox {
     added: u64,
     /// Bytes that may be under way to a partition.
     budget: usize,
-    /// What waits at the worker, this outbox's batches included.
+    /// Bytes that wait at the worker, this outbox's batches included.
     backlog: Arc<Backlog>,
     ended: bool,
 }
@@ -127,7 +127,7 @@ impl Outbox {
         Self { partitions, waiting, waiting_bytes: 0, added: 0, budget, backlog, ended: false }
     }
 
-    /// The consumer of a partition is there.
+    /// Records that the consumer of a partition is there.
     pub fn open(&mut self, partition: u16) {
         let partition = &mut self.partitions[usize::from(partition)];
         if partition.state == State::Absent {
@@ -135,7 +135,7 @@ impl Outbox {
         }
     }
 
-    /// A partition's consumer wants no more rows.
+    /// Records that a partition's consumer wants no more rows.
     pub fn close(&mut self, partition: u16) {
         let at = &mut self.partitions[usize::from(partition)];
         if at.state != State::Done {
@@ -148,9 +148,10 @@ impl Outbox {
         self.sweep();
     }
 
-    /// A partition's consumer has taken so many rows. They may have come in other batches than they were sent in.
+    /// Records that a partition's consumer has taken `taken` rows. They may have come in other batches than they were
+    /// sent in.
     ///
-    /// False if it has not got so many.
+    /// False if fewer rows were sent to it.
     #[must_use]
     pub fn credit(&mut self, partition: u16, mut taken: u64) -> bool {
         let partition = &mut self.partitions[usize::from(partition)];
@@ -169,7 +170,7 @@ impl Outbox {
         true
     }
 
-    /// Takes a batch; `rows` says how many each partition gets.
+    /// Adds a batch; `rows` has the number of rows for each partition.
     pub fn add(&mut self, batch: RecordBatch, selection: Selection, rows: Vec<u32>) {
         let bytes = bytes_of(&batch);
         let wants = |(partition, rows): (usize, &u32)| {
@@ -199,7 +200,7 @@ impl Outbox {
         (!partitions.is_empty()).then_some((newest, partitions))
     }
 
-    /// The rows of the batch that was added last lie on disk for these partitions.
+    /// Records that the rows of the batch that was added last lie on disk for these partitions.
     pub fn spilled(&mut self, partitions: &[u16]) {
         let Some(newest) = self.waiting.back_mut() else { return };
         newest.left.retain(|left| !partitions.contains(left));
@@ -222,7 +223,7 @@ impl Outbox {
         (0..).zip(&self.partitions).filter_map(is_wanted).collect()
     }
 
-    /// The next batch of a partition has come back from disk. True if it was the last one there.
+    /// Adds a batch that has come back from disk, the partition's next. True if it was the last one there.
     pub fn returned(&mut self, partition: u16, batch: RecordBatch) -> bool {
         let (at, count) = (&mut self.partitions[usize::from(partition)], batch.num_rows());
         at.on_disk -= 1;
@@ -237,12 +238,12 @@ impl Outbox {
         is_last
     }
 
-    /// There are no more batches.
+    /// Records that no batch follows.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
-    /// True if something waits.
+    /// True if a batch waits.
     pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty() || self.has_on_disk()
     }
@@ -265,7 +266,7 @@ impl Outbox {
         let mut open = (0..).zip(&self.partitions).filter(is_open);
         // What lies on disk comes back before more is read that would go there.
         if !self.is_full() && !self.has_on_disk() {
-            // With nobody there it would only fill up.
+            // Without an open partition, batches would only fill the backlog.
             return open.next().is_some();
         }
         let waiting = self.partitions_that_wait();
@@ -293,7 +294,7 @@ impl Outbox {
         &self.waiting[index]
     }
 
-    /// The batch of that index was posted to these partitions.
+    /// Records that the batch of that index was posted to these partitions.
     pub fn posted(&mut self, index: usize, to: &[u16]) {
         let waiting = &mut self.waiting[index];
         waiting.left.retain(|left| !to.contains(left));
@@ -309,7 +310,7 @@ impl Outbox {
         self.sweep();
     }
 
-    /// A request to a partition has completed.
+    /// Records that a request to a partition has completed.
     pub fn completed(&mut self, partition: u16) {
         self.partitions[usize::from(partition)].posted -= 1;
     }
@@ -341,7 +342,7 @@ impl Outbox {
         self.partitions.iter().all(|partition| partition.state == State::Done)
     }
 
-    /// Forgets batches that everybody has.
+    /// Forgets batches whose partitions all have their rows.
     fn sweep(&mut self) {
         let mut bytes = 0;
         self.waiting.retain(|waiting| {

@@ -1,4 +1,4 @@
-//! A task at work: whose row is whose, posts, and what consumers say.
+//! The producer: a task at work, which finds the partition of each row, posts, and handles messages of consumers.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -35,30 +35,30 @@ const SEND_BLOCKS: u32 = 4096;
 /// Destinations of a request, at most: so that any batch fits in the queue.
 const TOGETHER: usize = 32;
 
-/// What comes from outside.
+/// Event that a producer has to handle.
 pub(crate) enum Event {
     /// A consumer has opened its partitions.
     Opened {
         start: usize,
         end: usize,
         partitions: usize,
-        /// The consumer's worker, and its name for the exchange.
+        /// Number of the consumer's worker, and the consumer's name for the exchange.
         from: (usize, u64),
         replies: UnboundedSender<ToConsumer>,
-        /// The consumer's number, which its later messages bring.
+        /// Number of the consumer, which comes with its later messages.
         consumer: u64,
     },
-    /// A consumer says something.
+    /// A consumer has sent a message.
     Said { consumer: u64, message: ToProducer },
     /// A consumer's connection is closed.
     Gone { consumer: u64 },
 }
 
-/// Who gets a partition's rows.
+/// Destination of a partition's rows.
 enum Way {
-    /// The peer at the other end of a queue pair, whose card appends rows or not.
+    /// Queue pair that is connected to a consumer at another worker, whose card appends rows or not.
     Card { pair: Box<QueuePair<'static>>, appended: bool },
-    /// A task of the same worker.
+    /// Channel to a consumer at the same worker.
     Local(Local),
 }
 
@@ -79,30 +79,31 @@ pub(crate) struct Producer {
     schema: SchemaRef,
     kind: Kind,
     partitions: usize,
-    /// Batches, and the number of the head's partition that they are of.
+    /// Batches, with the number of the stream that each is from.
     input: SelectAll<BoxStream<'static, (usize, DataFusionResult<RecordBatch>)>>,
     gather: Gather,
     // Queues go before what they complete to.
     queue: SharedSendQueue<'static>,
     cq: CompletionQueue,
     sender: Sender,
-    /// Sends rows that the consumer's card appends, if they can be.
+    /// Sender of rows that the consumer's card appends, if their schema allows that.
     appender: Option<Sender>,
     ways: Vec<Option<Way>>,
     consumers: HashMap<u64, Consumer>,
     outbox: Outbox,
     spill: Spill,
-    /// Completions that are missing, and partitions, of each request by its name.
+    /// For each request, by its name: completions that are missing, and its partitions.
     posted: HashMap<u64, (u32, Vec<u16>)>,
     next: u64,
     counts: Counts,
-    /// The stage and task, for errors.
+    /// Numbers of the stage and the task, for errors.
     task: (usize, usize),
     was_full: bool,
 }
 
 impl Producer {
-    /// A task of so many partitions. `inputs` are the streams of its head, one a partition of the head.
+    /// Makes the producer of a task with `partitions` partitions. `inputs` are the streams of its head, one for each of
+    /// the head's partitions.
     pub fn new(
         site: Arc<Site>,
         kind: Kind,
@@ -124,7 +125,7 @@ impl Producer {
         let cq = site.port.context().completion_queue().entries(SEND_BLOCKS).build()?;
         let queue = site.pd.shared_send_queue(&cq).send_blocks(SEND_BLOCKS).build()?;
         let sender = |format| Sender::new(format, &site.pd, &site.arena, Foreign::Copy);
-        // What goes to all consumers as it is needs no ids, and goes as whole columns.
+        // A broadcast needs no ids, and its rows go as whole columns.
         let is_shuffle = matches!(kind, Kind::Shuffle(..));
         let appended = passage::appended_format(&schema).filter(|_| is_shuffle);
         let (sender, appender) = (sender(format), appended.map(sender));
@@ -158,7 +159,7 @@ impl Producer {
         })
     }
 
-    /// Sends until all partitions are over, something fails, or nobody is interested in the query any longer.
+    /// Sends until all partitions are over, an error occurs, or the query is dropped.
     pub async fn run(
         mut self,
         mut events: UnboundedReceiver<Event>,
@@ -173,9 +174,9 @@ impl Producer {
         for consumer in self.consumers.values() {
             let _ = consumer.replies.send(ToConsumer::Error { reason: reason.clone() });
         }
-        // What feeds it ends, too.
+        // The streams that feed the producer end as well.
         retire(self, end).await;
-        // Who comes later is told as well, as long as the query lasts.
+        // Consumers that come later get the error as well, as long as the query lasts.
         loop {
             tokio::select! {
                 event = events.recv() => match event {
@@ -213,7 +214,7 @@ impl Producer {
                 ticked = ticks.changed(), if !self.posted.is_empty() => {
                     ticked.map_err(|_| self.site.port.time().stopped())?;
                 }
-                // The query is over, and nobody needs what is left.
+                // The query is over, and no task needs the rows that are left.
                 _ = alive.changed() => return Ok(()),
                 read = self.spill.next(&wanted), if !wanted.is_empty() => {
                     let (partition, batch) = read?;
@@ -338,7 +339,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Takes a batch of the input. One that is small waits for those behind it that are there already.
+    /// Takes a batch of the input. A small one is held back if further batches are there already.
     fn take(&mut self, stream: usize, batch: RecordBatch) -> Result<(), Error> {
         let mut next = Some((stream, batch));
         let mut is_end = false;
@@ -352,7 +353,7 @@ impl Producer {
             match self.input.next().now_or_never() {
                 Some(Some((stream, batch))) => next = Some((stream, batch?)),
                 Some(None) => is_end = true,
-                // Nothing is there now: what is held is not to wait for it.
+                // No further batch is there now: held batches must not wait for one.
                 None => {}
             }
         }
@@ -366,7 +367,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Works out whose rows a batch's are.
+    /// Finds the partition of each row of a batch, and adds the batch to the outbox.
     fn add(&mut self, stream: usize, batch: RecordBatch) -> Result<(), Error> {
         let rows = batch.num_rows();
         if rows == 0 {
@@ -387,10 +388,10 @@ impl Producer {
                 Selection::All
             }
         };
-        // What was read though there was no room is not to wait in memory.
+        // A batch that was read though there was no room must not wait in memory.
         let is_full = self.outbox.is_full();
         self.outbox.add(batch, selection, counts);
-        // Behind the rows that lie on disk, before anything is sent.
+        // Later rows go behind those that lie on disk, before any are sent.
         self.overflow(false)?;
         if is_full {
             self.send()?;
@@ -409,13 +410,13 @@ impl Producer {
         Ok(())
     }
 
-    /// Sends what there is credit for.
+    /// Sends the rows that there is credit for.
     fn send(&mut self) -> Result<(), Error> {
         while let Some((index, partitions)) = self.outbox.next() {
             let is_local =
                 |partition: &u16| matches!(self.ways[usize::from(*partition)], Some(Way::Local(_)));
             let (local, mut far): (Vec<u16>, Vec<u16>) = partitions.into_iter().partition(is_local);
-            // Those of the other form have their turn next.
+            // Partitions of the other form have their turn next.
             let appended = far.first().is_some_and(|first| self.is_appended(*first));
             far.retain(|partition| self.is_appended(*partition) == appended);
             far.truncate(TOGETHER);
@@ -430,7 +431,7 @@ impl Producer {
             }
             let now: Vec<u16> = local.iter().chain(&far).copied().collect();
             self.outbox.posted(index, &now);
-            // What was handed over is complete.
+            // Rows that were handed over need no completion.
             local.iter().for_each(|partition| self.outbox.completed(*partition));
         }
         let is_full = self.outbox.has_waiting();
@@ -446,7 +447,7 @@ impl Producer {
         matches!(self.ways[usize::from(partition)], Some(Way::Card { appended: true, .. }))
     }
 
-    /// Posts a batch's rows for these partitions, which are of one form. False: the queue has no room for it now.
+    /// Posts a batch's rows for these partitions, which are of one form. False: the queue has no room at present.
     fn post(&mut self, index: usize, partitions: &[u16]) -> Result<bool, Error> {
         let waiting = self.outbox.waiting(index);
         let mut to = Vec::with_capacity(partitions.len());
@@ -490,21 +491,21 @@ impl Producer {
         Ok(true)
     }
 
-    /// Hands rows to tasks of the same worker.
+    /// Hands rows over to tasks of the same worker.
     fn hand_over(&mut self, index: usize, partitions: &[u16]) -> Result<(), Error> {
         let waiting = self.outbox.waiting(index);
         for partition in partitions {
             let batch = waiting.rows_of(*partition)?;
             self.counts.local_rows.add(batch.num_rows());
             if let Some(Way::Local(local)) = &self.ways[usize::from(*partition)] {
-                // A consumer that is not there any more wants nothing.
+                // A consumer that is gone needs no rows.
                 let _ = local.send((*partition, batch));
             }
         }
         Ok(())
     }
 
-    /// Takes completions.
+    /// Takes completions, and handles those that end a request.
     fn complete(&mut self) -> Result<(), Error> {
         let completions: Vec<_> = self.cq.poll().collect();
         for completion in completions {
@@ -529,7 +530,7 @@ impl Producer {
         consumer.map_or_else(|| "a worker".into(), |of| self.site.name_of(of.worker))
     }
 
-    /// Tells consumers which of their partitions are over.
+    /// Sends consumers the ends of those of their partitions that are over.
     fn tell(&mut self) {
         for over in self.outbox.over() {
             let (Over::End { partition, .. } | Over::Closed { partition }) = over;
@@ -547,11 +548,11 @@ impl Producer {
 
 /// Drops a producer, and its end when its files are gone.
 ///
-/// Its send queue waits until the card has done with it: a second, where a peer is silent. The runtime's threads have other
-/// things to do meanwhile, such as answering how the worker is.
+/// Dropping the send queue waits until the card has done with it: a second, where a peer is silent. The runtime's
+/// threads must be free for other work in that time, such as answering health checks.
 async fn retire(producer: Producer, end: End) {
     let dropped = tokio::task::spawn_blocking(move || drop((producer, end))).await;
-    // Cancelled means that the runtime ends, too.
+    // A cancelled task means that the runtime ends, too.
     if let Err(error) = dropped
         && error.is_panic()
     {

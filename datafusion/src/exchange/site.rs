@@ -1,4 +1,4 @@
-//! What the exchanges of a worker share.
+//! The site: what the exchanges of a worker share.
 
 use std::{
     collections::HashMap,
@@ -25,24 +25,24 @@ use crate::{
     network::Port,
 };
 
-/// How often; then the peer is lost.
+/// How often a packet is sent again; then the peer is lost.
 const RETRIES: u8 = 7;
-/// A sender that finds no receive tries again for ever.
+/// RNR retry count: a sender that finds no receive tries again for ever.
 const FOR_EVER: u8 = 7;
-/// ... after 640 us of the card's time (IBTA 1.4 table 45).
+/// RNR timer: 640 us of the card's time between two tries (IBTA 1.4 table 45).
 const RNR_TIMER: u8 = 12;
 
-/// Where rows for a worker itself go: batches of a partition.
+/// Channel for rows from a worker to itself: batches of a partition.
 pub(crate) type Local = UnboundedSender<(u16, RecordBatch)>;
 
 /// A worker of the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
-    /// Where the engine reaches it.
+    /// URL at which the engine reaches the worker.
     pub url: Url,
-    /// The same, as an address.
+    /// Socket address of that URL.
     pub engine: SocketAddr,
-    /// Where consumers ask for rows.
+    /// Address at which consumers open exchanges.
     pub exchange: SocketAddr,
 }
 
@@ -59,7 +59,7 @@ impl Member {
     }
 }
 
-/// How queue pairs use the network.
+/// Parameters of queue pairs that depend on the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     /// Payload bytes of a packet.
@@ -69,17 +69,17 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Cards in one simulated time: 1 ms.
+    /// Link of cards in one simulated time: a timeout of 1 ms.
     pub const SIMULATED: Self = Self { mtu: 4096, timeout: 8 };
 
-    /// Cards in processes, whose time is the machine's: 0.27 s, as a process may have to wait for its turn. After eight
-    /// times, 2.1 s, a peer is lost.
+    /// Link of cards in processes, whose time is the machine's: a timeout of 0.27 s, as a process may have to wait for
+    /// its turn. After eight times, 2.1 s, a peer is lost.
     pub const fn wired(mtu: u32) -> Self {
         Self { mtu, timeout: 16 }
     }
 }
 
-/// What the exchanges of a worker share: its card, its memory, and who the others are.
+/// State that the exchanges of a worker share: its card, its memory, and the addresses of all workers.
 #[derive(Debug)]
 pub(crate) struct Site {
     /// The worker's number.
@@ -89,16 +89,16 @@ pub(crate) struct Site {
     pub pd: ProtectionDomain,
     pub arena: Arena,
     pub members: Vec<Member>,
-    /// What the engine runs tasks with.
+    /// Runtime that the engine executes tasks with.
     pub runtime: Arc<RuntimeEnv>,
-    /// What waits to be sent, in memory.
+    /// Batches that wait in memory to be sent.
     pub backlog: Arc<Backlog>,
-    /// Where what waits on disk is.
+    /// Directory of the batches that wait on disk.
     pub scratch: Scratch,
-    /// The cluster as it was told to a worker in a process of its own.
+    /// Directory of the cluster, as a worker in a process of its own was given it.
     directory: Option<Directory>,
     link: Link,
-    /// Where queue pairs complete that nothing is posted to.
+    /// Completion queue of queue pairs that nothing is posted to.
     quiet: CompletionQueue,
     /// Exchanges with this worker itself, by the consumer's name for them.
     locals: Mutex<HashMap<u64, Local>>,
@@ -153,13 +153,13 @@ impl Site {
         })
     }
 
-    /// Who the worker is.
+    /// The worker's identity: build, number and directory.
     pub fn identity(&self) -> Identity {
         let (number, directory) = (self.number, self.directory.clone());
         Identity { version: identity::version(), number, directory }
     }
 
-    /// An end of an exchange begins.
+    /// Counts an end of an exchange as under way, as long as the result lives.
     pub fn begin(self: &Arc<Self>) -> End {
         self.ends.fetch_add(1, Ordering::Relaxed);
         End(self.clone())
@@ -182,19 +182,19 @@ impl Site {
         self.locals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A name for an exchange, under which a producer at this worker finds `local`.
+    /// Registers a channel to a consumer here, and returns the name under which a producer of this worker finds it.
     pub fn register_local(&self, local: Local) -> u64 {
         let name = self.next_local.fetch_add(1, Ordering::Relaxed);
         self.locals().insert(name, local);
         name
     }
 
-    /// The sender of that name, which is taken.
+    /// Takes the channel that was registered under that name.
     pub fn take_local(&self, name: u64) -> Option<Local> {
         self.locals().remove(&name)
     }
 
-    /// A queue pair that SENDs of a shared queue go out by, or come in by if there are `receives`.
+    /// A queue pair for SENDs of a shared send queue, or for received rows if there are `receives`.
     pub fn queue_pair(
         &self,
         receives: Option<&SharedReceiveQueue<'static>>,
@@ -207,7 +207,7 @@ impl Site {
         Ok(pair.build()?)
     }
 
-    /// What peers must know of queue pairs.
+    /// Address of the card, with the numbers of queue pairs, for a peer.
     pub fn address(&self, pairs: &[QueuePair<'static>]) -> Address {
         let qpns = pairs.iter().map(QueuePair::qpn).collect();
         Address { mac: self.port.mac().0, ip: self.port.ip(), qpns }

@@ -1,7 +1,7 @@
 //! Rows that wait on disk: the engine's own spill files, a queue of them for each partition.
 //!
 //! Files are those of the worker's `DiskManager`, in Arrow's IPC format, as the engine's sorts and joins write them. One is
-//! removed when its last batch was read, or when nobody wants its rows any more.
+//! removed when its last batch was read, or when its rows are not wanted any more.
 
 use std::{
     collections::HashMap,
@@ -31,25 +31,25 @@ use datafusion::{
 
 use crate::Error;
 
-/// Rows of a task's partitions that lie on disk.
+/// Rows of a task that wait on disk, by partition.
 pub(super) struct Spill {
     env: Arc<RuntimeEnv>,
     manager: Arc<SpillManager>,
-    /// Bytes of a file, at which the next one is begun.
+    /// Bytes of a file after which the next one is begun.
     file_bytes: usize,
     queues: HashMap<u16, Queue>,
-    /// The stage and task, for errors.
+    /// Numbers of the stage and the task, for errors.
     task: (usize, usize),
 }
 
-/// Batches of a partition: what is written at one end is read at the other.
+/// Files of a partition: batches are written at one end and read at the other.
 struct Queue {
     write: SpillPoolSink,
     read: SendableRecordBatchStream,
 }
 
 impl Spill {
-    /// For rows of that schema, on the disk that the task's session may use.
+    /// Makes a spill for rows of that schema, on the disk that the task's session may use.
     pub fn new(
         context: &TaskContext,
         metrics: &ExecutionPlanMetricsSet,
@@ -58,16 +58,16 @@ impl Spill {
     ) -> Self {
         let env = context.runtime_env();
         let file_bytes = context.session_config().options().execution.max_spill_file_size_bytes;
-        // What is counted is the task's, not a partition's.
+        // The metrics are the task's, so all partitions count as one.
         let metrics = SpillMetrics::new(metrics, 0);
         let manager = Arc::new(SpillManager::new(env.clone(), metrics, schema));
         Self { env, manager, file_bytes: file_bytes.get(), queues: HashMap::new(), task }
     }
 
-    /// Writes rows behind those of the partition that are there.
+    /// Writes rows behind those of the partition that are on disk.
     ///
     /// # Errors
-    /// The system, or [`Config::disk`](super::Config::disk) is used up.
+    /// A file cannot be written, or [`Config::disk`](super::Config::disk) is used up.
     pub fn push(&mut self, partition: u16, rows: &RecordBatch) -> Result<(), Error> {
         let (bytes, manager) = (self.file_bytes, &self.manager);
         let queue = self.queues.entry(partition).or_insert_with(|| {
@@ -78,10 +78,10 @@ impl Spill {
         pushed.map_err(|source| self.failed(source))
     }
 
-    /// The next batch of any of these partitions, all of which have some.
+    /// Reads the next batch of one of these partitions, all of which have batches on disk.
     ///
     /// # Errors
-    /// The system, or a file that is not what was written.
+    /// A file cannot be read, or does not have what was written.
     pub async fn next(&mut self, partitions: &[u16]) -> Result<(u16, RecordBatch), Error> {
         let next = poll_fn(|context| {
             for partition in partitions {
@@ -118,16 +118,16 @@ impl Spill {
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// The path of a worker's directory. Workers of a machine differ in where their engines serve, which is part of it.
+    /// The path of a worker's directory. It contains the address that the engine serves at, which no two workers share.
     pub fn path(engine: SocketAddr, directory: Option<&Path>) -> PathBuf {
         let directory = directory.map_or_else(std::env::temp_dir, Path::to_owned);
         directory.join(format!("drdma-spill-{}-{}", engine.ip(), engine.port()))
     }
 
-    /// Makes the directory. What is there was left by a worker of that address that was killed, and is removed.
+    /// Makes the directory. One that is there was left by a worker of that address that was killed, and is removed.
     ///
     /// # Errors
-    /// The system.
+    /// The directory cannot be made, or an old one not removed.
     pub fn new(path: PathBuf) -> Result<Self, Error> {
         remove(&path);
         let made = std::fs::create_dir_all(&path);
@@ -136,16 +136,16 @@ impl Scratch {
         Ok(Self(path))
     }
 
-    /// What the engine runs tasks with: it spills into this directory, so many bytes at most.
+    /// The runtime that the engine executes tasks with: it spills into this directory, at most `disk` bytes.
     ///
     /// # Errors
-    /// The system.
+    /// The runtime cannot be made.
     pub fn runtime(&self, disk: u64) -> Result<Arc<RuntimeEnv>, Error> {
         let builder = RuntimeEnvBuilder::new().with_temp_file_path(&self.0);
         Ok(builder.with_max_temp_directory_size(disk).build_arc()?)
     }
 
-    /// Removes the directory, though somebody may still have files in it.
+    /// Removes the directory, even if files in it are open.
     pub fn remove(&self) {
         remove(&self.0);
     }
@@ -159,7 +159,7 @@ impl Drop for Scratch {
 
 /// Removes a worker's directory, if it is there.
 pub(crate) fn remove(path: &Path) {
-    // Nobody is left to be told of what cannot be removed.
+    // A directory that cannot be removed stays: no caller is left to get the error.
     let _ = std::fs::remove_dir_all(path);
 }
 

@@ -1,4 +1,4 @@
-//! Queries that end otherwise than by their last row: an error or an end, never a hang.
+//! Queries that do not end with their last row: an error or an early end, never a hang.
 
 use std::{thread, time::Duration};
 
@@ -45,7 +45,7 @@ fn a_query_that_is_cancelled_leaves_nothing_behind() {
     lab.cluster.coordinator().block_on(async {
         let query = lab.cluster.session().sql(LONG).await.unwrap();
         let mut rows = query.execute_stream().await.unwrap();
-        // Nothing comes so soon; then nobody waits any more.
+        // No row comes so soon; then the query is dropped.
         let first = tokio::time::timeout(Duration::from_millis(500), rows.next()).await;
         assert!(first.is_err(), "the query is to last longer than that");
     });

@@ -1,4 +1,4 @@
-//! What plans show.
+//! The operators and metrics that plans show.
 
 use drdma_datafusion::tpch;
 
@@ -29,7 +29,7 @@ fn an_analysed_plan_has_the_metrics_of_each_exchange() {
     }
 }
 
-/// What a line says of a metric.
+/// The value of a metric in a line of a plan.
 fn metric<'a>(line: &'a str, name: &str) -> &'a str {
     let (_, behind) =
         line.split_once(&format!("{name}=")).unwrap_or_else(|| panic!("{name} in {line}"));

@@ -1,4 +1,4 @@
-//! Workers that a file describes, each at an address of its own, as on hosts: they are found there, or it is said why not.
+//! Workers that a file describes, each at an address of its own, as on hosts. If they are not found, an error says why.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ struct Served(Child);
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended.
         let _ = self.0.kill();
         self.0.wait().unwrap();
     }
@@ -79,7 +79,7 @@ impl File {
         options
     }
 
-    /// Why the workers are not a cluster.
+    /// The error that starting the cluster returns.
     fn fails(&self) -> String {
         Cluster::start(self.options()).expect_err("refused").to_string()
     }
@@ -95,7 +95,7 @@ impl File {
     }
 }
 
-/// What a worker says that ends at once.
+/// The message of a worker that ends at once.
 #[track_caller]
 fn says(mut command: Command) -> String {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -123,7 +123,7 @@ fn workers_of_a_file_are_found_where_it_says() {
     lab.comes_to_rest();
     drop(lab);
 
-    // One that is lost is named, and may come back.
+    // The error names a lost worker, which may come back.
     drop(served.remove(1));
     let error = file.fails();
     assert!(error.starts_with("worker 1 (http://127.0.1.2:"), "{error}");

@@ -52,7 +52,7 @@ impl Lab {
         Self { cluster, one, _turn: turn }
     }
 
-    /// The same, where joins shuffle both sides.
+    /// Changes the lab so that joins shuffle both sides.
     pub fn shuffling_joins(self) -> Self {
         for set in SHUFFLE_JOINS {
             self.cluster.query(set).unwrap();
@@ -60,7 +60,7 @@ impl Lab {
         self
     }
 
-    /// Runs a query on the cluster and in one process: the rows are the same.
+    /// Checks that a query has the same rows on the cluster as in one process.
     #[track_caller]
     pub fn check(&self, sql: &str) {
         let rows = self.cluster.query(sql).unwrap_or_else(|error| panic!("{error}\n{sql}"));
@@ -73,7 +73,7 @@ impl Lab {
         assert!(!rows.is_empty(), "a query without rows shows nothing: {sql}");
     }
 
-    /// What a query that must fail says.
+    /// The error of a query that must fail.
     #[track_caller]
     pub fn fails(&self, sql: &str) -> String {
         let started = Instant::now();

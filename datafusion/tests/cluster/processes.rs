@@ -30,11 +30,11 @@ pub fn options(workers: usize) -> Options {
     options
 }
 
-/// The processes that this one has started and that are there, by their numbers.
+/// Numbers of the living processes that this one has started.
 pub fn children() -> Vec<i32> {
     let mut children = Vec::new();
     for task in fs::read_dir("/proc/self/task").unwrap() {
-        // A thread may have ended meanwhile.
+        // A thread may have ended since.
         let text = fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default();
         children.extend(text.split_whitespace().map(|id| id.parse::<i32>().unwrap()));
     }
@@ -47,7 +47,7 @@ fn stop(id: i32) {
     assert!(Command::new("kill").args(["-STOP", &id.to_string()]).status().unwrap().success());
 }
 
-/// Runs a query that lasts some seconds; `disturb` is done meanwhile. Its error, and how long that took from then on.
+/// Runs a query that lasts some seconds, and `disturb` meanwhile. Returns the result, and the time from then on.
 fn disturbed(lab: &Lab, disturb: impl FnOnce()) -> (Result<Vec<RecordBatch>, Error>, Duration) {
     thread::scope(|scope| {
         let query = scope.spawn(|| lab.cluster.query(LONG));
@@ -127,7 +127,7 @@ fn a_worker_ends_when_the_process_that_started_it_is_gone() {
     let mut child = Command::new(PROGRAM);
     let mut child =
         child.arg("--worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    // Where it listens; then it waits to be told of the others.
+    // The worker writes where it listens, then waits for the addresses of the others.
     let mut byte = [0];
     child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
     drop(child.stdin.take());

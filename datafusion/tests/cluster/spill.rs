@@ -23,12 +23,12 @@ fn directory(test: &str) -> PathBuf {
     path
 }
 
-/// A batch at a time for each partition, and none that waits in memory but one.
+/// A configuration with one batch under way to each partition, and one that waits in memory.
 fn narrow(directory: &Path) -> Config {
     Config { budget: 1, backlog: 1, directory: Some(directory.into()), ..Config::default() }
 }
 
-/// Files below a directory; those that go meanwhile do not count.
+/// Number of files below a directory; those that are removed while it is read do not count.
 fn files(directory: &Path) -> usize {
     let Ok(entries) = fs::read_dir(directory) else { return 0 };
     entries

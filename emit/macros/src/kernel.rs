@@ -117,7 +117,7 @@ impl Name {
     }
 }
 
-/// What `.val()` gives is a value: its fields follow behind a dot.
+/// The name of a signal. `.val()` gives a value, whose fields follow behind a dot.
 fn name(of: &Expr) -> Result<Name> {
     match of {
         Expr::Paren(e) => name(&e.expr),
@@ -229,7 +229,7 @@ impl Kernel {
                     let code = self.conditional(conditional)?;
                     return Ok(quote!(__code.push(#code);));
                 }
-                // Decided while the block is printed.
+                // The condition is decided while the block is printed.
                 let test = &conditional.cond;
                 let then = self.block(&conditional.then_branch)?;
                 let other = match &conditional.else_branch {
@@ -350,7 +350,7 @@ impl Kernel {
         Ok(quote_spanned!(e.span()=> code::value(&(#e))))
     }
 
-    /// What has a form of its own in Verilog.
+    /// The code of an expression that has a form of its own in Verilog; `None` for others.
     fn structure(&mut self, e: &Expr) -> Result<Option<TokenStream>> {
         Ok(Some(match e {
             Expr::Lit(literal) => match &literal.lit {

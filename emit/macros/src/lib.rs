@@ -8,15 +8,15 @@ mod defaults;
 mod kernel;
 mod record;
 
-/// Turns a kernel into what the printer prints.
+/// Turns a kernel into code that the printer prints.
 ///
-/// The function itself stays as it is, for the compiler to check, and is never run. What does not
+/// The function itself stays as it is, for the compiler to check, and is never run. Expressions that do not
 /// depend on a signal (loop variables, `const`s, const generics, fields that start with `_`) is
 /// computed in Rust while the block is printed.
 ///
 /// A kernel is the function `update` of `Logic`. Other functions with this attribute are parts of a kernel, which it
-/// calls: `self.part()`, or `self.part(k)` with what is computed in Rust. The part's statements stand where the call
-/// stands.
+/// calls: `self.part()`, or `self.part(k)` with arguments that are computed in Rust. The part's statements are printed
+/// in place of the call.
 #[proc_macro_attribute]
 pub fn hdl_gen(_: TokenStream, item: TokenStream) -> TokenStream {
     let item = parse_macro_input!(item as ItemFn);
@@ -26,7 +26,7 @@ pub fn hdl_gen(_: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-/// Makes a struct a `Record`: what a stream carries, a register or a memory holds.
+/// Makes a struct a `Record`: the values of a stream, a register or a memory.
 ///
 /// Its fields are signals' types or arrays of them; the first one is lowest. With it comes a struct of
 /// the same name and `Signals` behind it, a signal a field. It also is `Default`: derive

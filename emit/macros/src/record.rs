@@ -6,13 +6,13 @@ use syn::{Data, DeriveInput, Error, Expr, GenericParam, Ident, Result, Type};
 
 use crate::defaults;
 
-/// Names of a stream's own.
+/// Names of a stream's own signals, which fields cannot have.
 const TAKEN: [&str; 5] = ["valid", "ready", "tvalid", "tready", "next"];
 
 struct Field<'a> {
     field: &'a syn::Field,
     name: &'a Ident,
-    /// The type of one signal, and how many there are if it is an array.
+    /// Type of one signal; and the number of signals, if the field is an array.
     element: &'a Type,
     length: Option<&'a Expr>,
 }

@@ -27,34 +27,34 @@ pub struct Consumers {
     pub work: [Duration; 2],
 }
 
-/// What a node came to.
+/// Result of a trial for one node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Consumed {
-    /// Bytes of rows that it received.
+    /// Bytes of rows that the node received.
     pub bytes: u64,
-    /// Until all of them had been worked on.
+    /// Time until all of the rows had been worked on.
     pub time: Duration,
-    /// Receive buffers that it had at most times.
+    /// Receive buffers that the node had at most times.
     pub usual: u32,
-    /// Receive buffers that it had at a time, at most.
+    /// The largest number of receive buffers that the node had at a time.
     pub most: u32,
     /// Buffers of its pool that were in use at a time, at most; 0 without one.
     pub pool_used: u32,
 }
 
 impl Consumed {
-    /// Gb/s that it received.
+    /// Gb/s that the node received.
     pub fn goodput(&self) -> f64 {
         self.bytes as f64 * 8.0 / self.time.as_nanos().max(1) as f64
     }
 }
 
-/// What the threads of a node share.
+/// State that the threads of a node share.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
     /// Messages that were put.
     put: u64,
-    /// Messages that came, and the sum of their numbers.
+    /// Messages that were received, and the sum of their numbers.
     got: u64,
     sum: u64,
     bytes: u64,
@@ -93,7 +93,7 @@ impl Thread {
 
     fn take(&mut self, now: Duration, work: Duration, node: &mut Node) -> Result<(), Error> {
         while now >= self.busy_until {
-            // It goes on from the moment at which it finished the last one.
+            // The thread goes on from the moment at which it finished the last message.
             let start = if self.working_on.is_some() { self.busy_until } else { now };
             if let Some(rows) = self.working_on.take() {
                 self.endpoint.release(rows)?;
@@ -113,10 +113,10 @@ impl Thread {
     }
 }
 
-/// Tries it. Every message must have come.
+/// Runs the trial. Every message must have been received.
 ///
 /// # Errors
-/// See [`ExperimentError`]; what it has to say of rows is about messages here.
+/// See [`ExperimentError`]; where it counts rows, these are messages here.
 pub fn consume(
     fabric: &mut Fabric,
     trial: &Consumers,
@@ -124,7 +124,7 @@ pub fn consume(
 ) -> Result<[Consumed; 2], ExperimentError> {
     let (mut threads, pools) = threads(fabric, trial)?;
     let start = fabric.now();
-    // How often each node had so many receive buffers.
+    // For each node: how often it had each number of receive buffers.
     let mut seen: [HashMap<u32, u64>; 2] = Default::default();
     let mut nodes = [Node::default(); 2];
     while !threads.iter().all(|thread| thread.endpoint.is_done()) {

@@ -1,4 +1,4 @@
-//! What could make an exchange hang, lose rows or grow.
+//! Hazards: an exchange that hangs, loses rows or grows.
 
 use std::{
     sync::{
@@ -64,7 +64,7 @@ fn a_consumer_that_never_starts_ends_in_an_error_that_names_it() {
             error.to_string(),
             format!("node 0 has taken nothing for {waited:?}: {waiting} messages wait for it")
         );
-        // It stays failed.
+        // The endpoint stays failed.
         let endpoint = &mut lab.engines[node].endpoint;
         let expected = format!("the endpoint has failed: {error}");
         assert_eq!(endpoint.progress(Duration::ZERO).unwrap_err().to_string(), expected);
@@ -247,7 +247,7 @@ fn a_lost_datagram_is_noticed() {
     let other = 1 - node;
     match error {
         Error::Missing { node, sent, received } => assert!(node == other && sent > received),
-        // The lost ones were credits, or so many messages that none is left.
+        // The lost datagrams were credits, or so many messages that none is left.
         Error::Stalled { node, .. } | Error::Silent { node, .. } => assert_eq!(node, other),
         error => panic!("{error}"),
     }
@@ -294,7 +294,7 @@ fn what_cannot_be_is_refused_with_its_values() {
     assert_eq!(put(&[1, 1], end), "node 1 is named twice as a destination");
     end.finish().unwrap();
     assert_eq!(put(&[1], end), "a message to node 1 after the end of the stream");
-    // None of them kept its buffer.
+    // No refused call kept its buffer.
     assert!((0..16).all(|_| end.acquire().is_some()));
     let twice = Groups::new(vec![vec![0], vec![1, 1]], 2).unwrap_err();
     assert_eq!(twice.to_string(), "node 1 is named twice as a destination");
@@ -328,7 +328,7 @@ fn rows_that_cannot_be_sent_from_where_they_lie_are_refused_with_their_values() 
     assert!(outside.contains("byte 24 is outside the memory region of 24 B"), "{outside}");
     let many = (0..17).fold(ids, |rows, _| rows.column(column.clone(), 0, 1));
     assert_eq!(refused(many), "rows of 17 columns: 16 are possible");
-    // None of them left anything behind.
+    // No refused call left anything behind.
     assert!(ends[0].is_batch_sent());
 }
 

@@ -11,7 +11,7 @@ use libdrdma::ProtectionDomain;
 /// Bytes of a row: where it is from, a number, and bytes that follow from them.
 pub const ROW: usize = 24;
 
-/// Why a run did not go on.
+/// Why a run ended early.
 #[derive(Debug)]
 pub enum Failure {
     Exchange { node: usize, error: Error },
@@ -25,7 +25,7 @@ impl From<SimulationError> for Failure {
 }
 
 impl Failure {
-    /// The endpoint's error, and the node of that.
+    /// The endpoint's error, and the number of its node.
     pub fn exchange(self) -> (usize, Error) {
         match self {
             Self::Exchange { node, error } => (node, error),
@@ -66,11 +66,11 @@ pub struct Engine {
     shuffle: Option<Shuffle>,
     input: Input,
     put: usize,
-    /// What came, by its source: the rows in the order in which they came.
+    /// Rows that were received from each source, in the order in which they came.
     pub got: BTreeMap<usize, Vec<[u8; ROW]>>,
-    /// It gets something only in every so many turns; never if that is 0.
+    /// The engine gets rows only in every `gets_every`th turn; never if that is 0.
     pub gets_every: u64,
-    /// It puts a row only in every so many turns.
+    /// The engine puts a row only in every `puts_every`th turn.
     pub puts_every: u64,
     turns: u64,
     pd: ProtectionDomain,
@@ -94,7 +94,7 @@ impl Engine {
         }
     }
 
-    /// Does what it can at this time.
+    /// Puts and gets what is possible at this time.
     pub fn work(&mut self, now: Duration) -> Result<(), Error> {
         self.turns += 1;
         self.endpoint.progress(now)?;
@@ -190,12 +190,12 @@ pub struct Lab {
     pub fabric: Fabric,
     pub engines: Vec<Engine>,
     pub pools: Vec<BufferPool>,
-    /// Looks at them after every turn.
+    /// Called after every turn, with the engines and the pools.
     pub watch: fn(&[Engine], &[BufferPool]),
 }
 
 impl Lab {
-    /// A node for each list of rows.
+    /// Makes a node for each list of rows.
     pub fn new(
         config: Config,
         faults: FaultConfig,
@@ -205,7 +205,7 @@ impl Lab {
         Self::with_pools(config, None, faults, groups, inputs)
     }
 
-    /// The same, with a pool of so many buffers at each node, if any.
+    /// Like [`new`](Self::new), with a pool of this many buffers at each node, if any.
     pub fn with_pools(
         config: Config,
         pool: Option<u32>,
@@ -243,7 +243,7 @@ impl Lab {
         })
     }
 
-    /// Every row is where it belongs, once, and in its order if `ordered`.
+    /// Checks that every row is where it belongs, once, and in its order if `ordered`.
     pub fn check(&self, ordered: bool) {
         for (to, engine) in self.engines.iter().enumerate() {
             for (from, source) in self.engines.iter().enumerate() {
@@ -270,14 +270,14 @@ pub fn endpoints(fabric: &Fabric, config: Config) -> Vec<Endpoint> {
     pooled_endpoints(fabric, config, &[])
 }
 
-/// A pool of so many buffers for each node.
+/// A pool of `buffers` buffers for each node.
 pub fn pools(fabric: &Fabric, message: u32, buffers: u32) -> Vec<BufferPool> {
     let bytes = u64::from(buffers) * u64::from(message + 40);
     let nodes = fabric.nodes().iter();
     nodes.map(|card| BufferPool::new(card.context(), message, bytes).unwrap()).collect()
 }
 
-/// The same with these pools, or without any.
+/// Like [`endpoints`], with these pools, or without any.
 pub fn pooled_endpoints(fabric: &Fabric, config: Config, pools: &[BufferPool]) -> Vec<Endpoint> {
     let nodes = fabric.nodes().len();
     let open = |node| match pools.get(node) {

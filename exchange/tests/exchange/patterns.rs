@@ -66,7 +66,7 @@ fn datagrams_that_overtake_or_come_twice_change_nothing() {
     repartition(Primitive::Datagram, faults);
 }
 
-/// Those that send rows from where they lie.
+/// Primitives that send rows from where they lie.
 const REGIONS: [Primitive; 3] =
     [Primitive::SendReceive, Primitive::Datagram, Primitive::Write(Notice::PollCompletion)];
 

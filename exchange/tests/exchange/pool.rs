@@ -16,18 +16,18 @@ use crate::{
 
 const PRIMITIVES: [Primitive; 2] = [Primitive::SendReceive, Primitive::Datagram];
 
-/// Two buffers of each kind of its own, one a group to send from.
+/// A configuration with two receive buffers of its own a peer, and one send buffer a group.
 fn lean(primitive: Primitive, groups: usize) -> Config {
     let send_buffers = groups as u32;
     Config { receive_buffers: 2, send_buffers, most_buffers: 16, ..small(primitive) }
 }
 
-/// Receives for credits, where they take any.
+/// Receives for credits, on the primitive where credits take receives.
 fn for_credits(config: &Config, peers: u32) -> u32 {
     if config.primitive == Primitive::Datagram { 2 * peers } else { 0 }
 }
 
-/// What the pools are short of is what endpoints have, to the buffer, and that is between its limits.
+/// Checks that the pools are short of exactly the buffers that endpoints have, which are within their limits.
 fn accounts(engines: &[Engine], pools: &[BufferPool]) {
     for (engine, pool) in engines.iter().zip(pools) {
         let (endpoint, peers) = (&engine.endpoint, engines.len() as u32 - 1);
@@ -50,7 +50,7 @@ fn lab(config: Config, buffers: u32, inputs: &[Input]) -> Lab {
     lab
 }
 
-/// Endpoints gone, all buffers are in the pools.
+/// Checks that all buffers are in the pools once the endpoints are gone.
 fn check_returned(mut lab: Lab) {
     lab.engines.clear();
     for pool in &lab.pools {
@@ -85,9 +85,9 @@ fn a_consumer_that_never_starts_ends_in_an_error_and_holds_no_more_than_its_shar
         let (node, error) = lab.run().unwrap_err().exchange();
         assert!(node == 1 && matches!(error, Error::Stalled { node: 0, .. }), "{error}");
         let used = lab.pools.iter().map(BufferPool::most_used);
-        // Of its own, and no more than `most_buffers` of a kind.
+        // Each endpoint has its own buffers, and no more than `most_buffers` of a kind.
         assert!(used.clone().all(|used| used <= 16 + 16 + 2), "{:?}", used.collect::<Vec<_>>());
-        // What did not come to a consumer stays where it is.
+        // Buffers with messages that no consumer took are free once the endpoints are gone.
         lab.engines.clear();
         assert!(lab.pools.iter().all(|pool| pool.free() == pool.buffers()), "{:?}", lab.pools);
     }
@@ -99,7 +99,7 @@ fn an_endpoint_whose_consumer_never_starts_does_not_hold_up_others_of_the_pool()
         let config = Config { patience: None, ..lean(primitive, 2) };
         let mut lab = lab(config, 24, &[even(600, 2), even(600, 2)]);
         lab.watch = |_, _| {};
-        // It has filled what it could borrow before the others begin.
+        // The stuck endpoint has filled what it could borrow before the others begin.
         let mut stuck = pooled_endpoints(&lab.fabric, config, &lab.pools);
         while let Some(mut buffer) = stuck[0].acquire() {
             assert!(buffer.append(b"rows that nobody gets"));
@@ -121,7 +121,7 @@ fn a_pool_lends_as_many_buffers_as_it_has_and_no_more() {
         let mut taken: Vec<_> = std::iter::from_fn(|| ends[0].acquire()).collect();
         assert_eq!(taken.len(), expected, "of {buffers}");
         assert_eq!(ends[0].send_buffers() as usize, expected);
-        // Empty ones come back, and one that is free is enough.
+        // Empty buffers that were borrowed go back to the pool.
         taken.drain(..).for_each(|buffer| ends[0].put(buffer, &[]).unwrap());
         assert_eq!(ends[0].send_buffers(), 3, "of {buffers}");
         assert_eq!(pools[0].free(), buffers - 5);
@@ -156,7 +156,7 @@ fn a_consumer_that_leaves_messages_lying_gives_receive_buffers_back() {
         let fast = lab.engines[0].endpoint.receive_buffers();
         lab.engines[0].gets_every = 4;
         let got = |lab: &Lab| lab.engines[0].got[&1].len();
-        // Another 100 messages.
+        // The node gets another 100 messages.
         let before = got(&lab);
         while got(&lab) < before + 1000 {
             assert!(!lab.run_for(Duration::from_micros(50)).unwrap(), "{primitive}: too fast");
@@ -229,7 +229,7 @@ fn a_pool_that_cannot_be_is_refused_with_its_values() {
         opening(small(Primitive::Read)),
         "MQ/RD is not possible: its buffers have fixed peers, and cannot be a pool's"
     );
-    // None of them kept anything.
+    // No refused call kept buffers of the pool.
     assert_eq!(pool.free(), 10);
 }
 

@@ -1,4 +1,4 @@
-//! What chooses: one is granted, nobody else passes, and nobody waits for ever.
+//! Properties of arbiters: one client is granted, no other one passes, and no client waits for ever.
 
 use std::fmt::Write as _;
 
@@ -286,7 +286,7 @@ fn merge() -> Property {
     .mutant("done without its last beat", "((valid && last) && skid$input$ready)", "(valid && last)")
 }
 
-/// The properties.
+/// The properties of arbiters.
 pub(super) fn all() -> Vec<Property> {
     let mut all = mac();
     all.extend(host_read());

@@ -1,4 +1,4 @@
-//! What holds beats: none is lost, none doubled, none overtakes another, and none stays for ever.
+//! Properties of FIFOs and slices: no beat is lost, doubled or overtaken, and none stays for ever.
 //!
 //! One beat is followed, whichever: when it goes in, the beats before it are counted, and it is the one
 //! that leaves when so many have left. As it can be any beat, all leave in their order, once,
@@ -10,32 +10,32 @@ use drdma_hdl::primitive::{Fifo, PromptFifo, RamStyle, ReadySlice, Skid, Stage};
 use super::design;
 use crate::{design::Design, property::Property};
 
-/// What a harness needs to know of what it looks at. Texts are Verilog.
+/// Description of a block that holds beats, for a harness. Texts are Verilog.
 pub(super) struct Holder {
-    /// Beats that it holds.
+    /// Number of beats that the block holds.
     pub beats: usize,
-    /// Cycles until the first beat must be at the output.
+    /// Cycles after which the first beat must be at the output.
     pub latency: usize,
-    /// A beat may leave in the cycle in which it enters.
+    /// Whether a beat may leave in the cycle in which it enters.
     pub passes: bool,
-    /// A beat goes in.
+    /// Condition: a beat enters.
     pub push: &'static str,
-    /// It.
+    /// The beat that enters.
     pub input: &'static str,
-    /// A beat is at the output.
+    /// Condition: a beat is at the output.
     pub valid: &'static str,
-    /// It.
+    /// The beat at the output.
     pub output: &'static str,
-    /// It is taken.
+    /// Condition: the beat at the output is taken.
     pub ready: &'static str,
-    /// Bits of a beat, as far as they are followed.
+    /// Number of a beat's bits that are followed.
     pub width: usize,
-    /// What else must hold; `held` is how many beats there are.
+    /// Further assertions; `held` is the number of beats in the block.
     pub more: &'static str,
 }
 
 impl Holder {
-    /// One with the ports of the primitives.
+    /// A block with the ports of the primitives.
     fn of(beats: usize, latency: usize, more: &'static str) -> Self {
         Self {
             beats,
@@ -54,7 +54,7 @@ impl Holder {
     /// The harness; its input `follow` chooses the beat.
     pub fn harness(&self) -> String {
         let Self { beats, latency, push, input, valid, output, ready, more, .. } = self;
-        // What may be at the output of an empty one.
+        // Assertion about the output of an empty block.
         let empty = match self.passes {
             false => "assert (!offered)",
             true => "assert (!offered || (push && given == taken))",
@@ -155,7 +155,7 @@ fn fifo(prompt: bool, style: RamStyle) -> Property {
         .mutant("a beat is forgotten", "empty <= stored == 3'd1;", "empty <= stored <= 3'd2;")
 }
 
-/// The properties.
+/// The properties of FIFOs and slices.
 pub(super) fn all() -> Vec<Property> {
     let mut all = Vec::new();
     for style in [RamStyle::Distributed, RamStyle::Block] {

@@ -1,4 +1,4 @@
-//! The properties, by what they are of.
+//! The catalogue of properties, by subject.
 
 mod arbiters;
 mod fifos;
@@ -18,13 +18,13 @@ use crate::{
     streams::Rules,
 };
 
-/// Everything that is shown.
+/// All claims that are proved.
 pub struct Catalogue {
     /// Properties of single blocks.
     pub properties: Vec<Property>,
-    /// The rule of streams, block by block.
+    /// Rules of streams, block by block.
     pub rules: Vec<Rules>,
-    /// The CRCs.
+    /// Claims about CRCs.
     pub linear: Vec<Linear>,
 }
 
@@ -35,7 +35,7 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// All of it.
+    /// Makes the whole catalogue.
     pub fn new() -> Self {
         let parts = [fifos::all(), arbiters::all(), places::all(), ranges::all()];
         Self {

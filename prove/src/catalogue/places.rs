@@ -123,7 +123,7 @@ fn windows() -> Vec<Property> {
     vec![number, order, ring()]
 }
 
-/// Where windows lie, in units of 128 B: 1,024 of them.
+/// The property of the windows' places, in units of 128 B: 1,024 of them.
 fn ring() -> Property {
     let mut design = of_card("windows_ring");
     for (name, width, signal) in [
@@ -353,7 +353,7 @@ fn frames() -> Property {
     .induction(1)
 }
 
-/// The properties.
+/// The properties of places.
 pub(super) fn all() -> Vec<Property> {
     let mut all = windows();
     all.push(directory());

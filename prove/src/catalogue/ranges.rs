@@ -102,7 +102,7 @@ fn bounds() -> Vec<Property> {
     vec![given, product]
 }
 
-/// From a box to the DMA engine.
+/// The way from a box to the DMA engine.
 fn reader() -> Property {
     let holder = Holder {
         beats: 2,
@@ -133,7 +133,7 @@ fn reader() -> Property {
     .mutant("an empty box is read", "(boxes$out_valid && (~empty))", "boxes$out_valid")
 }
 
-/// The properties.
+/// The properties of ranges.
 pub(super) fn all() -> Vec<Property> {
     let mut all = bounds();
     all.push(reader());

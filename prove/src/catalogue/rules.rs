@@ -1,10 +1,10 @@
-//! The rule of streams, for every stream that a block of the card gives.
+//! The rules of streams, for every output stream of a block of the card.
 
 use crate::streams::Rules;
 
 use super::{of_card, places::AROUND_WINDOWS};
 
-/// The blocks, and whether their rules take so long that they are only shown with `--all`.
+/// The blocks, and whether their rules take so long that they are only proved with `--all`.
 const BLOCKS: [(&str, bool); 8] = [
     ("control", false),
     ("host_read", true),
@@ -16,7 +16,7 @@ const BLOCKS: [(&str, bool); 8] = [
     ("reader", true),
 ];
 
-/// What else must be assumed of a block's inputs, in Verilog.
+/// Further assumptions about a block's inputs, in Verilog.
 fn assumed(block: &str) -> String {
     match block {
         // The placer becomes busy with the beats that it takes. What a request says of its reads is written before its first beat; the registers stay as they are

@@ -23,27 +23,27 @@ use crate::{
 /// A claim about a block that is linear in its data.
 #[derive(Clone, Debug)]
 pub struct Linear {
-    /// The block.
+    /// Name of the block.
     pub block: String,
-    /// A name, unique in its block.
+    /// Name of the claim, unique in its block.
     pub name: String,
-    /// What is said.
+    /// The claim as text.
     pub claim: String,
-    /// The block.
+    /// Verilog of the block.
     pub design: Design,
-    /// Says what is wrong with a netlist of it.
+    /// Checks a netlist of the block; the error describes the fault.
     pub check: fn(&Netlist) -> Result<(), String>,
-    /// Changes that break it.
+    /// Changes of the block for which the check fails.
     pub mutants: Vec<Mutant>,
 }
 
 impl Linear {
-    /// Block and name.
+    /// Names of block and claim.
     pub fn title(&self) -> String {
         format!("{}: {}", self.block, self.name)
     }
 
-    /// Checks the block, or a mutant: what is wrong with it, if something is.
+    /// Checks the block, or a mutant. Returns the description of the fault, if there is one.
     ///
     /// # Errors
     /// yosys is missing or refuses the block, or the mutant's change does not fit it.

@@ -7,14 +7,14 @@ use serde_json::Value;
 /// A signal: a sum of variables modulo 2, and perhaps 1 (variable 0); or unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bit {
-    /// The variables that are summed up: a bit each.
+    /// Sum of variables, a bit for each.
     Sum(Vec<u64>),
-    /// Nothing is known.
+    /// Value of which nothing is known.
     Unknown,
 }
 
 impl Bit {
-    /// 0 or 1.
+    /// The constant 0 or 1.
     pub fn constant(value: bool) -> Self {
         if value { Self::Sum(vec![1]) } else { Self::Sum(Vec::new()) }
     }
@@ -26,7 +26,7 @@ impl Bit {
         Self::Sum(words)
     }
 
-    /// The sum of both.
+    /// The sum of both signals.
     pub fn plus(&self, other: &Self) -> Self {
         let (Self::Sum(a), Self::Sum(b)) = (self, other) else { return Self::Unknown };
         let word = |words: &[u64], i: usize| words.get(i).copied().unwrap_or(0);
@@ -37,7 +37,7 @@ impl Bit {
         Self::Sum(sum)
     }
 
-    /// Its value, if it is a constant.
+    /// The value, if the signal is a constant.
     pub fn value(&self) -> Option<bool> {
         match self {
             Self::Sum(words) if words.is_empty() => Some(false),
@@ -64,7 +64,7 @@ impl Bit {
         self.not().and(&other.not()).not()
     }
 
-    /// `a`, or `b` if `choice`.
+    /// The signal `a`, or `b` if `choice` is 1.
     fn mux(a: &Self, b: &Self, choice: &Self) -> Self {
         match choice.value() {
             Some(false) => a.clone(),
@@ -75,7 +75,7 @@ impl Bit {
     }
 }
 
-/// What a net is driven by.
+/// Driver of a net.
 #[derive(Clone, Debug)]
 enum Driver {
     Input,
@@ -91,14 +91,14 @@ pub struct Netlist {
     names: BTreeMap<String, Vec<usize>>,
 }
 
-/// Values of registers and inputs, by net; what is not there is unknown.
+/// Values of registers and inputs, by net; nets that are not in it are unknown.
 pub type State = BTreeMap<usize, Bit>;
 
 impl Netlist {
-    /// Reads what yosys' `write_json` wrote of module `top`.
+    /// Reads module `top` of a file of yosys' `write_json`.
     ///
     /// # Errors
-    /// It is not such a file, or it has a cell that is neither a gate nor a register.
+    /// The text is no such file, or has a cell that is neither a gate nor a register.
     pub fn read(text: &str, top: &str) -> Result<Self, String> {
         let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let module = &json["modules"][top];
@@ -144,13 +144,13 @@ impl Netlist {
     /// The nets of signal `name`, lowest bit first.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such signal.
     pub fn nets(&self, name: &str) -> Result<&[usize], String> {
         let nets = self.names.get(name).ok_or_else(|| format!("there is no signal {name}"))?;
         Ok(nets)
     }
 
-    /// Sets the bits of signal `name`; of bits that are constants nothing is kept.
+    /// Sets the bits of signal `name`; values of bits that are constants are ignored.
     ///
     /// # Errors
     /// There is no such signal.
@@ -177,7 +177,7 @@ impl Netlist {
         Ok(self.nets(name)?.iter().map(|net| self.evaluate(*net, &known)).collect())
     }
 
-    /// The registers behind the clock's next edge.
+    /// The values of the registers after the next edge of the clock.
     pub fn step(&self, state: &State) -> State {
         let known = RefCell::new(state.clone());
         let next = |(net, driver): (&usize, &Driver)| match driver {

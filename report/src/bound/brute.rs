@@ -1,11 +1,11 @@
-//! Schedules of reads against the bound: all of small inputs, and many of larger ones.
+//! Schedules of reads, compared with the bound: all schedules of small inputs, and many of larger ones.
 
 use drdma_sim::pcie::{self, PS_PER_CYCLE, port::Descriptor, reads::Reads};
 use drdma_verilated::testbench::Random;
 
 use super::{Pages, Run, fetch_ns};
 
-/// A host that does nothing but hold tags, bytes and link: no host is faster.
+/// A host whose only limits are tags, bytes in flight and the link: no host is faster.
 #[derive(Clone, Debug)]
 struct Ideal {
     tags: usize,
@@ -13,7 +13,7 @@ struct Ideal {
     trip: f64,
     byte_ns: f64,
     link_free: f64,
-    /// When each read in flight is back, and its bytes.
+    /// Time at which each read in flight is answered, and its bytes.
     in_flight: Vec<(f64, u64)>,
 }
 
@@ -56,7 +56,7 @@ struct Search {
 }
 
 impl Search {
-    /// Every next read that covers a missing byte. Others only delay what is missing.
+    /// Tries every next read that covers a missing byte. Other reads only delay the missing ones.
     fn go(&mut self, missing: u64, host: &Ideal, now: f64, end: f64) {
         if end >= self.best {
             return;
@@ -128,13 +128,13 @@ fn no_schedule_of_small_inputs_is_faster() {
             }
         }
     }
-    // Few reads leave tags idle, which the bound cannot know; it is far from nothing all the same.
+    // With few reads tags are idle, which the bound cannot take into account; it is still far from 0.
     assert!(sum > 0.6 * exact, "{sum} of {exact}");
 }
 
 #[test]
 fn one_read_at_a_time_is_bounded_exactly() {
-    // Time is a sum over reads then, which the program minimises.
+    // Time is a sum over reads then, which the program minimises exactly.
     let host = host(1, 9, 4, 10, 2.0);
     for needed in 1..1_u64 << AREA {
         let bound = fetch_ns(&Pages::with_grain(runs(needed), 1), &host);
@@ -235,7 +235,7 @@ fn even(pieces: &[Run], host: &pcie::Config) -> Vec<Run> {
     mixed(least(pieces.len() as u64, |first| !short(&mixed(first))))
 }
 
-/// The least number up to `most` for which something holds that holds for all greater ones.
+/// The least number up to `most` for which `holds` is true; it must be true for all greater ones.
 fn least(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, most);
     while low < high {
@@ -297,14 +297,14 @@ fn no_schedule_on_the_simulated_host_is_faster_and_an_ideal_one_comes_near() {
                 assert!(bound <= found, "{bound} > {found}: width {width}, gap {gap}");
                 best = best.min(found);
             }
-            // The simulated host, every other time in a random order.
+            // Every other run on the simulated host has its reads in random order.
             for i in (1..reads.len()).rev().filter(|_| index % 2 == 1) {
                 reads.swap(i, random.below(i as u64 + 1) as usize);
             }
             let found = simulated(&reads, &host);
             assert!(bound <= found, "{bound} > {found}: width {width}, gap {gap}");
         }
-        // The rest are start and end, and the choice between a few plans.
+        // The difference is due to start and end, and to the choice between a few plans.
         assert!(bound > 0.95 * best, "{bound} of {best}: width {width}, gap {gap}");
     }
 }

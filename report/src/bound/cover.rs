@@ -11,17 +11,17 @@ use super::Run;
 
 /// Bytes that no read crosses.
 pub const PAGE: u64 = 4096;
-/// Where runs are cut in pages that are not needed as a whole: every so many bytes.
+/// Distance of the places where runs are cut, in pages that are not needed as a whole.
 pub const GRAIN: u64 = 16;
 
-/// What a read of `len` bytes costs: `read + byte * len + square * len * len`.
+/// Cost of a read of `len` bytes: `read + byte * len + square * len * len`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Price {
-    /// A read.
+    /// Cost of a read, whatever its length.
     pub read: f64,
-    /// A byte of it.
+    /// Cost of each byte of a read.
     pub byte: f64,
-    /// A byte of it for each of its bytes.
+    /// Cost of each byte of a read for each of its bytes.
     pub square: f64,
 }
 
@@ -36,16 +36,16 @@ impl Price {
 /// A piece of a needed run: first byte and the byte behind the last, within a page.
 type Atom = (u16, u16);
 
-/// Needed bytes by page, equal pages together.
+/// Needed bytes by page; equal pages are counted together.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
     /// Atoms of a page, the grain at which its runs are cut, and how many pages look like that.
     pages: Vec<(Vec<Atom>, u64, u64)>,
-    /// Needed bytes.
+    /// Number of needed bytes.
     bytes: u64,
 }
 
-/// Sorted, without overlaps; runs that touch are one.
+/// The runs, sorted and without overlaps; runs that touch become one.
 pub fn union(mut runs: Vec<Run>) -> Vec<Run> {
     runs.sort_unstable();
     let mut merged: Vec<Run> = Vec::with_capacity(runs.len());
@@ -61,12 +61,12 @@ pub fn union(mut runs: Vec<Run>) -> Vec<Run> {
 }
 
 impl Pages {
-    /// Needed bytes; runs may overlap and come in any order.
+    /// Takes needed bytes; runs may overlap and come in any order.
     pub fn new(runs: Vec<Run>) -> Self {
         Self::with_grain(runs, GRAIN)
     }
 
-    /// Likewise; runs are cut at multiples of `grain` bytes from their start.
+    /// Like [`new`](Self::new), but runs are cut at multiples of `grain` bytes from their start.
     pub fn with_grain(runs: Vec<Run>, grain: u64) -> Self {
         let mut found: HashMap<(Vec<Atom>, u64), u64> = HashMap::new();
         let mut bytes = 0;
@@ -97,12 +97,12 @@ impl Pages {
         Self { pages: pages.collect(), bytes }
     }
 
-    /// Needed bytes: no card reads fewer.
+    /// Number of needed bytes: no card reads fewer.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// No list of reads of up to `longest` bytes that covers every needed byte costs less.
+    /// A cost below which no list of reads of up to `longest` bytes covers every needed byte.
     ///
     /// Take any such list. Reads that overlap are shortened until they do not, and reads are shortened
     /// to needed bytes at both ends: no cost rises. Now reads touch each other only within runs. Each
@@ -142,7 +142,7 @@ fn cut(runs: &[Atom], grain: u64) -> Vec<Atom> {
 
 /// The least cost of spans that cover the atoms; `costs` by the span's bytes.
 fn cheapest(atoms: &[Atom], costs: &[f64]) -> f64 {
-    // Of the atoms from each one on.
+    // Least cost of the atoms from each one on.
     let mut rest = vec![0.0; atoms.len() + 1];
     for first in (0..atoms.len()).rev() {
         let mut best = f64::INFINITY;
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn gaps_are_read_through_where_that_costs_less() {
-        // Together 13 B, apart 4 B each.
+        // One read of 13 B costs less than two of 4 B.
         assert_eq!(exact(&[(0, 4), (9, 4)], 512), 10.0 + 13.0 + 1.69);
         assert_eq!(exact(&[(0, 4), (30, 4)], 512), 2.0 * (10.0 + 4.0 + 0.16));
     }

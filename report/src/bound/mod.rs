@@ -1,4 +1,4 @@
-//! How fast any card could be: no schedule of reads and frames ends sooner.
+//! The bound: the least time of a run, before which no schedule of reads and frames ends.
 //!
 //! A run begins with the doorbell and ends with the last byte on the wire, after a time T. Let L be the
 //! host's round trip. A card knows nothing before its request is back: L after the doorbell. Requests say
@@ -52,23 +52,23 @@ pub const WIRE_GBPS: f64 = 100.0;
 /// Steps of the search for the best weights.
 const STEPS: usize = 12;
 
-/// Bytes in host memory.
+/// A run of bytes in host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Run {
-    /// The first byte.
+    /// Address of the first byte.
     pub addr: u64,
-    /// How many, at least 1.
+    /// Number of bytes, at least 1.
     pub len: u64,
 }
 
-/// What a run must fetch and send.
+/// Bytes that a run must fetch and send.
 #[derive(Clone, Debug, Default)]
 pub struct Need {
-    /// The requests.
+    /// Bytes of the requests.
     pub requests: Vec<Run>,
-    /// Bitmaps, ids and pointers.
+    /// Bytes of bitmaps, ids and pointers.
     pub indexes: Vec<Run>,
-    /// The data.
+    /// Bytes of the data.
     pub data: Vec<Run>,
     /// Round trips before the first payload can be in the card, R: 2, or 3 if indexes say where data are
     /// (pointers), or 1 if the requests hold the data.
@@ -80,23 +80,23 @@ pub struct Need {
     pub wire_bytes: u64,
 }
 
-/// What no card undercuts.
+/// Bound of a run, for any card.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bound {
-    /// The time from the doorbell to the first payload in the card, in nanoseconds.
+    /// Least time from the doorbell to the first payload in the card, in nanoseconds.
     pub latency_ns: f64,
-    /// The time from the doorbell to the last byte on the wire.
+    /// Least time from the doorbell to the last byte on the wire, in nanoseconds.
     pub whole_ns: f64,
-    /// The same if fetching took no time.
+    /// Least time to the last byte if fetching took no time, in nanoseconds.
     pub wire_ns: f64,
-    /// DMA reads.
+    /// Least number of DMA reads.
     pub reads: u64,
-    /// Their bytes.
+    /// Least number of bytes of DMA reads.
     pub read_bytes: u64,
 }
 
 impl Bound {
-    /// The bound for a host. Without data all is 0.
+    /// Computes the bound for a host. Without data all values are 0.
     pub fn of(need: Need, host: &pcie::Config) -> Self {
         let Need { requests, indexes, data, trips, depth, wire_bytes } = need;
         if data.is_empty() {
@@ -125,7 +125,7 @@ impl Bound {
         }
     }
 
-    /// The rate of so much payload in a time from doorbell to last byte, the first latency taken out.
+    /// Gb/s of `payload` bytes in a time from doorbell to last byte, without the first latency.
     pub fn gbps(&self, payload: u64, whole_ns: f64) -> f64 {
         payload as f64 * 8.0 / (whole_ns - self.latency_ns)
     }
@@ -152,7 +152,7 @@ pub fn fetch_ns(pages: &Pages, host: &pcie::Config) -> f64 {
         };
         pages.cheapest(&price, longest)
     };
-    // The link alone needs no plan, and decides nothing where bytes in flight are the narrower limit.
+    // The link alone needs no plan, and is not the limit where bytes in flight are the narrower one.
     let over_link = match byte_ns <= trip / bytes {
         true => pages.bytes() as f64 * byte_ns,
         false => maximum(|share| mixed(link, share)),
@@ -183,7 +183,7 @@ fn maximum(value: impl Fn(f64) -> f64) -> f64 {
     best
 }
 
-/// Bytes of a frame before its payload, at most, and what goes before it on the wire.
+/// Bytes of a frame before its payload, at most, with preamble and start of frame.
 const MOST_HEADERS: u64 =
     (PREAMBLE + Ethernet::SIZE + Ipv4::SIZE + Udp::SIZE + Bth::SIZE + Reth::SIZE + ImmDt::SIZE)
         as u64;
@@ -201,7 +201,7 @@ pub fn wire_bytes(len: u64, mtu: u64, transport: Transport, write: bool) -> u64 
     packets * each as u64 + reth + len.next_multiple_of(4)
 }
 
-/// The time in nanoseconds that so many bytes are on the wire.
+/// The time in nanoseconds that `bytes` bytes are on the wire.
 pub fn wire_ns(bytes: u64) -> f64 {
     bytes as f64 * 8.0 / WIRE_GBPS
 }

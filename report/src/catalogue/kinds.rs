@@ -1,4 +1,4 @@
-//! Whatever a table holds: strings, bits, lists; and partitions that the card makes.
+//! Experiments with columns of other kinds: strings, bits, lists; and partitions that the card makes.
 
 use drdma_verilated::testbench::Random;
 
@@ -22,7 +22,7 @@ const LENGTH: u64 = 4;
 const NULLABLE: usize = 16;
 const NULLABLE_ROWS: u64 = 128;
 const NULLABLE_DESTINATIONS: usize = 2;
-/// Destinations of rows whose partitions the card makes, and bytes of their key.
+/// Partitions that the card makes, and bytes of their key.
 const PARTITIONS: usize = 16;
 const KEY: u64 = 8;
 /// Lists that are chased at once, the records of each and the bytes that are sent of a record.
@@ -32,7 +32,7 @@ const RECORD: u64 = 56;
 /// Bytes of a record's place: no two are in one page.
 const PLACE: u64 = 4096;
 
-/// Partitions by ids that are given, and by the same ones made from keys: the first column.
+/// Rows by given ids, and the same rows by keys that the card makes these ids of: the first column.
 pub fn partitions() -> Vec<Experiment> {
     let title = "5 x 8 B, 64 Ki rows, 16 destinations by ids";
     let table = Table::new(ROWS, KEY, 0);
@@ -90,7 +90,7 @@ fn strings() -> Experiment {
         let (data, lengths) = (first + 1, first + 2);
         list.kinds.push(KindColumn::Text { offsets: first, data, lengths });
     }
-    // So many as always fit a packet.
+    // As many rows as fit a packet in any case.
     let widest = 4 * 8 + LENGTH + LONGEST;
     experiment.rows_per_message = (MTU / widest) as u32;
     experiment

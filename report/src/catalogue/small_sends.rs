@@ -1,4 +1,4 @@
-//! Small SENDs: the latency of one, and how many go in a second.
+//! Small SENDs: the latency of one, and the rate of many.
 
 use drdma_verilated::testbench::Random;
 
@@ -12,7 +12,7 @@ use crate::{
 const SMALL_POSTS: usize = 4096;
 const SMALL: u64 = 64;
 
-/// One SEND on an idle card.
+/// The latency of one SEND on an idle card.
 pub fn latency() -> Experiment {
     let title = "one SEND of 64 B on an idle card: doorbell to first byte on the wire";
     let target = Target::Latency { round_trips: 2, cycles: 60 };
@@ -45,18 +45,18 @@ pub fn rates() -> Vec<Experiment> {
     all
 }
 
-/// Where the payloads lie.
+/// Layout of the payloads in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Payloads {
-    /// Those of a queue side by side, in the order of its requests.
+    /// Payloads of a queue lie side by side, in the order of its requests.
     Adjacent,
-    /// Those of different queues side by side, in the order of the posts.
+    /// Payloads of different queues lie side by side, in the order of the posts.
     Between,
-    /// 1,024 B from each other, in random order.
+    /// Payloads lie 1,024 B from each other, in random order.
     Apart,
 }
 
-/// Small SENDs that take turns in so many queues.
+/// Small SENDs that take turns in `queues` queues.
 fn rate(id: &str, title: &str, target: Target, queues: usize, payloads: Payloads) -> Experiment {
     let mut random = Random::new(SEED);
     let apart = if payloads == Payloads::Apart { 1024 } else { SMALL };
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn small_sends_lie_side_by_side_or_apart() {
-        // Of each queue.
+        // The offsets of each queue's payloads.
         let offsets = |id: &str| -> Vec<Vec<u64>> {
             let experiment = rates().into_iter().find(|experiment| experiment.id == id).unwrap();
             let of_queue = |to: &crate::layout::Destination| {

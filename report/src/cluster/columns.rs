@@ -13,22 +13,22 @@ use super::{
 };
 use crate::rig::RunError;
 
-/// Seed of the payload.
+/// Seed of the payload's random bytes.
 const SEED: u64 = 78;
 /// Messages, and about how many bytes each has.
 const MESSAGES: usize = 3;
 const MESSAGE_BYTES: usize = 4 << 20;
-/// Where a column begins: a multiple of so many bytes, and some.
+/// Alignment of columns, unless they begin at odd addresses.
 const PAGE: usize = 4096;
 
-/// What is done.
+/// A trial with columns.
 #[derive(Clone, Debug)]
 pub struct Columns {
     /// Bytes of a value of each column.
     pub widths: Vec<usize>,
-    /// The receives append; else they have strided regions, and all widths are equal.
+    /// Whether receives append; else they have strided regions, and all widths are equal.
     pub appends: bool,
-    /// Columns begin behind a page's beginning, each at another byte of a word.
+    /// Whether columns begin behind a page's beginning, each at another byte of a word.
     pub odd: bool,
     /// Payload bytes of a packet.
     pub mtu: u32,
@@ -44,12 +44,12 @@ impl Columns {
         self.widths.iter().sum()
     }
 
-    /// Rows of a message.
+    /// Number of rows of a message.
     fn rows(&self) -> usize {
         MESSAGE_BYTES / self.row()
     }
 
-    /// Where each column begins, and how much memory all of them need.
+    /// Offset of each column, and bytes of the memory of all.
     fn places(&self) -> (Vec<usize>, usize) {
         let (mut places, mut end) = (Vec::new(), 0);
         for (k, width) in self.widths.iter().enumerate() {
@@ -60,7 +60,7 @@ impl Columns {
         (places, end)
     }
 
-    /// Runs it: everything is posted before the doorbell is rung.
+    /// Runs the trial: everything is posted before the doorbell is rung.
     pub fn run(&self) -> Result<Took, RunError> {
         let network = NetworkConfig::default();
         let mut fabric = rig::fabric(network.clone(), &[Kind::Rtl, Kind::Rtl])?;

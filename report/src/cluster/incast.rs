@@ -10,7 +10,7 @@ use crate::rig::RunError;
 
 /// Cards that send to the first one.
 const SENDERS: usize = 8;
-/// Bytes of a WRITE, and how many each card sends.
+/// Bytes of a WRITE, and number of WRITEs of each card.
 const BYTES: usize = 64 << 10;
 const EACH: usize = 128;
 /// A frame that finds more bytes than this in the switch's queue is marked.
@@ -20,19 +20,19 @@ const ALLOWS_MARK: u8 = 2;
 /// Simulated time without a completion after which a run has failed.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// What came of it.
+/// Results of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Incast {
-    /// All payload as a share of what the receiver's link carries in the time, until the last sender was done.
+    /// Share of the receiver's link that payload took, until the last sender was done.
     pub link: f64,
-    /// How near all senders were to the mean when the first one was done: 1 less the largest deviation, as a share of the mean.
+    /// Fairness when the first sender was done: 1 less the largest deviation from the mean, as a share of the mean.
     pub fairness: f64,
 }
 
-/// What a run gives, which is made once.
+/// The results of a run, which is made once.
 ///
 /// # Errors
-/// A card did wrong, or the switch dropped a frame.
+/// [`RunError`], also if the switch dropped a frame.
 pub fn measured() -> Result<Incast, RunError> {
     static KNOWN: Mutex<Option<Incast>> = Mutex::new(None);
     let mut known = KNOWN.lock().expect("no run panics");

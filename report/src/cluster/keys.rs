@@ -13,14 +13,14 @@ use super::{
 };
 use crate::rig::RunError;
 
-/// Seed of the payload.
+/// Seed of the payload's random bytes.
 const SEED: u64 = 79;
 /// Requests, each of the whole key.
 const REQUESTS: usize = 3;
-/// Where a column begins: a multiple of so many bytes.
+/// Alignment of columns.
 const PAGE: usize = 4096;
 
-/// What peers do with the key.
+/// Operation of the peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// WRITE.
@@ -29,18 +29,18 @@ pub enum Verb {
     Read,
 }
 
-/// What is done.
+/// A trial with a described key.
 #[derive(Clone, Debug)]
 pub struct Keys {
-    /// The requests.
+    /// Operation of the requests.
     pub verb: Verb,
-    /// Bytes of a value of all columns.
+    /// Bytes of a value, of all columns.
     pub width: usize,
-    /// Columns.
+    /// Number of columns.
     pub columns: usize,
-    /// Bytes of a request, about.
+    /// Bytes of a request, approximately.
     pub bytes: usize,
-    /// A bitmap selects every second run of so many rows; else there is none.
+    /// Rows of a run, of which a bitmap selects every second one; `None` without a bitmap.
     pub runs: Option<usize>,
 }
 
@@ -49,7 +49,7 @@ impl Keys {
         self.width * self.columns
     }
 
-    /// The numbers of the rows that the key has, and how many there are in the table.
+    /// The numbers of the key's rows, and the number of rows of the table.
     fn rows(&self) -> (Vec<usize>, usize) {
         let count = self.bytes / self.row();
         match self.runs {
@@ -63,12 +63,12 @@ impl Keys {
         }
     }
 
-    /// Bytes from a column's first one to the next one's.
+    /// Bytes from the beginning of a column to that of the next.
     fn pitch(&self) -> usize {
         (self.rows().1 * self.width).next_multiple_of(PAGE)
     }
 
-    /// Runs it: everything is posted before the doorbell is rung.
+    /// Runs the trial: everything is posted before the doorbell is rung.
     pub fn run(&self) -> Result<Took, RunError> {
         let network = NetworkConfig::default();
         let mut fabric = rig::fabric(network.clone(), &[Kind::Rtl, Kind::Rtl])?;

@@ -10,7 +10,7 @@ use super::{
 use crate::rig::RunError;
 
 const BYTES: usize = 64;
-/// Slices of time until the bytes should have come.
+/// Slices of time in which the bytes must have arrived.
 const PATIENCE: usize = 100_000;
 
 /// Cycles from just before the doorbell of a WRITE of 64 B until its bytes are seen in the memory of a card back to

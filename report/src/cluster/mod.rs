@@ -31,21 +31,21 @@ use drdma_sim::clock::NS_PER_CYCLE;
 
 use crate::{in_parallel, record::is_worse, rig::RunError, write};
 
-/// What a trial is to reach.
+/// Target of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
-    /// At least so many Gb/s of payload.
+    /// At least this many Gb/s of payload.
     Gbps(f64),
-    /// At least so many millions of requests a second.
+    /// At least this many million requests per second.
     MegaRequests(f64),
-    /// At least so much, as a share of 1, of what is named.
+    /// At least this share, from 0 to 1, of what the text names.
     Share(f64, &'static str),
-    /// At most so many cycles.
+    /// At most this many cycles.
     Cycles(f64),
 }
 
 impl Target {
-    /// The target in the page's words.
+    /// The target as text, for the page.
     pub fn text(self) -> String {
         match self {
             Self::Cycles(most) => format!("<= {}", self.value_text(most)),
@@ -55,7 +55,7 @@ impl Target {
         }
     }
 
-    /// A value with the target's unit.
+    /// The value with the target's unit.
     pub fn value_text(self, value: f64) -> String {
         match self {
             Self::Gbps(_) => format!("{value:.1} Gb/s"),
@@ -65,7 +65,7 @@ impl Target {
         }
     }
 
-    /// True if a value reaches it.
+    /// True if the value reaches the target.
     pub fn is_met(self, value: f64) -> bool {
         match self {
             Self::Gbps(least) | Self::MegaRequests(least) | Self::Share(least, _) => value >= least,
@@ -73,30 +73,30 @@ impl Target {
         }
     }
 
-    /// True if less is better.
+    /// True if a smaller value is better.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Cycles(_))
     }
 }
 
-/// A run with several cards.
+/// A trial: a run with several cards.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub id: &'static str,
-    /// What it is, for the table.
+    /// Description, for the table.
     pub title: &'static str,
-    /// What it is to reach.
+    /// Target of the trial.
     pub target: Target,
-    /// How it is run.
+    /// Runs the trial, and returns its value.
     pub run: fn() -> Result<f64, RunError>,
 }
 
-/// A trial, and the value that it gave, in its target's unit; text if it gave none.
+/// A trial and its value, in its target's unit; a text if it failed.
 type Tried = (Trial, Result<f64, String>);
 
 impl Trial {
-    /// Runs it, and says so.
+    /// Runs the trial, and prints its result.
     pub fn tried(self) -> Tried {
         let started = Instant::now();
         let result = (self.run)().map_err(|error| error.to_string());
@@ -113,14 +113,14 @@ impl Trial {
     }
 }
 
-/// What a run of several requests took.
+/// Time that a run of several requests took.
 #[derive(Clone, Copy, Debug)]
 pub struct Took {
-    /// From the first doorbell to the last completion, the first latency taken out once, in nanoseconds.
+    /// Time from the first doorbell to the last completion, without the first latency, in nanoseconds.
     pub ns: f64,
-    /// Bytes of payload.
+    /// Number of payload bytes.
     pub bytes: u64,
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
 }
 
@@ -130,7 +130,7 @@ impl Took {
         self.bytes as f64 * 8.0 / self.ns
     }
 
-    /// Millions of requests a second.
+    /// Millions of requests per second.
     pub fn mega_requests(&self) -> f64 {
         self.requests as f64 * 1e3 / self.ns
     }
@@ -150,11 +150,11 @@ pub fn trials() -> Vec<Trial> {
     trials::all()
 }
 
-/// Runs the trials whose names contain `only`, so many at a time. All of them are written to docs/cluster.md, or
-/// checked against their targets and what is recorded.
+/// Runs the trials whose names contain `only`, `threads` at a time. All trials are written to docs/cluster.md, or
+/// checked against their targets and the recorded values.
 ///
 /// # Errors
-/// A card did wrong, a file cannot be read or written, or what `check` finds.
+/// A trial failed, a file cannot be read or written, or `check` found a value that is too low.
 pub fn measure(docs: &Path, only: Option<&str>, check: bool, threads: usize) -> Result<(), String> {
     let mut list = trials::all();
     list.retain(|trial| only.is_none_or(|part| trial.id.contains(part)));
@@ -181,7 +181,7 @@ fn values(tried: &[Tried]) -> impl Iterator<Item = (&Trial, f64)> {
     tried.iter().filter_map(|(trial, result)| Some((trial, *result.as_ref().ok()?)))
 }
 
-/// What went wrong, a line each.
+/// A line for each trial that failed.
 fn failures(tried: &[Tried]) -> Vec<String> {
     let wrong = |(trial, result): &Tried| {
         Some(format!("the cards did wrong in {}: {}", trial.id, result.as_ref().err()?))
@@ -189,7 +189,7 @@ fn failures(tried: &[Tried]) -> Vec<String> {
     tried.iter().filter_map(wrong).collect()
 }
 
-/// What misses its target, or is worse than recorded by more than a tenth, or not recorded, a line each.
+/// A line for each value that misses its target, is worse than recorded by more than a tenth, or is not recorded.
 fn complaints(tried: &[Tried], recorded: &Record) -> Vec<String> {
     let mut lines = Vec::new();
     for (Trial { id, target, .. }, value) in values(tried) {

@@ -1,4 +1,4 @@
-//! docs/cluster.md.
+//! The page docs/cluster.md.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ sides are compared afterwards, byte for byte; a run with a wrong byte gives no f
 
 ";
 
-/// The page.
+/// The page's text.
 pub fn page(tried: &[Tried]) -> String {
     let mut table = markdown(&["", "measured", "target", "verdict"]);
     for (trial, result) in tried {
@@ -43,7 +43,7 @@ pub fn page(tried: &[Tried]) -> String {
     page
 }
 
-/// What is missed, each with its reason.
+/// A line for each trial that misses its target, with the reason.
 fn missed(tried: &[Tried]) -> String {
     let mut text = String::new();
     for (trial, result) in tried {

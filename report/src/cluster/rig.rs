@@ -36,7 +36,7 @@ impl From<FabricError> for RunError {
     }
 }
 
-/// What stands at a port of the switch.
+/// Kind of a card at a port of the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The simulated hardware.
@@ -46,7 +46,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The simulated hardware, or the reference card where the hardware does not send these requests.
+    /// The simulated hardware, or the reference card if the hardware lacks these features.
     pub fn that_sends(needed: Features) -> Self {
         match Features::from_bits_retain(features::RTL).contains(needed) {
             true => Self::Rtl,
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// Cards behind a switch.
+/// Makes cards of these kinds behind a switch.
 pub fn fabric(network: NetworkConfig, kinds: &[Kind]) -> Result<Fabric, RunError> {
     let cards = kinds.iter().map(|kind| card(*kind)).collect::<Result<_, _>>()?;
     Ok(Fabric::with_cards(network, cards)?)
@@ -71,7 +71,7 @@ fn card(kind: Kind) -> Result<Box<dyn FabricCard>, RunError> {
     Ok(Box::new(SlotCard::new(Box::new(card), wire)))
 }
 
-/// How queue pairs are connected.
+/// Configuration of queue pairs.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     /// Payload bytes of a packet.
@@ -82,7 +82,7 @@ pub struct Link {
     pub send_blocks: u32,
     /// Blocks of the receive queue's ring.
     pub receive_blocks: u32,
-    /// Explicit congestion notification field of its packets.
+    /// ECN field of the packets.
     pub ecn: u8,
 }
 
@@ -92,21 +92,21 @@ impl Default for Link {
     }
 }
 
-/// A node's objects.
+/// The libdrdma objects of a node.
 #[derive(Debug)]
 pub struct End {
-    /// Its number in the fabric.
+    /// Number of the node in the fabric.
     pub node: usize,
-    /// Its protection domain.
+    /// Protection domain of the node.
     pub pd: ProtectionDomain,
-    /// The completions of what it sends.
+    /// Completion queue of sends.
     pub sent: CompletionQueue,
-    /// The completions of what it receives.
+    /// Completion queue of receives.
     pub received: CompletionQueue,
 }
 
 impl End {
-    /// A node with queues for so many completions.
+    /// Makes a node's objects, with room for `entries` completions in each queue.
     pub fn new(fabric: &Fabric, node: usize, entries: u32) -> Result<Self, RunError> {
         let context = fabric.node(node).context();
         let queue = || context.completion_queue().entries(entries).build();
@@ -114,7 +114,7 @@ impl End {
         Ok(Self { node, pd: context.protection_domain(), sent, received })
     }
 
-    /// The same node's, with completion queues of its own.
+    /// Makes further completion queues in the same protection domain.
     pub fn apart(&self, entries: u32) -> Result<Self, RunError> {
         let queue = || self.pd.context().completion_queue().entries(entries).build();
         let (sent, received) = (queue()?, queue()?);
@@ -133,14 +133,14 @@ impl End {
         self.memory_behind(0, bytes)
     }
 
-    /// The same, so many bytes behind the beginning of a page.
+    /// Like [`memory`](Self::memory), but `skew` bytes behind the beginning of a page.
     pub fn memory_behind(&self, skew: usize, bytes: &[u8]) -> Result<MemoryRegion, RunError> {
         let mut memory = self.pd.allocate_with(skew + bytes.len(), self.access())?;
         memory.write_at(skew, bytes);
         Ok(memory)
     }
 
-    /// What memory allows that peers may use as the card does.
+    /// Rights of peers to memory, as far as the card allows them.
     fn access(&self) -> Access {
         let features = self.pd.context().features();
         let mut access = Access::LOCAL_WRITE | Access::REMOTE_WRITE;
@@ -202,14 +202,14 @@ pub fn pair<'m>(
     Ok((from, to))
 }
 
-/// Lets the doorbells of so many receives be taken, and everything come to rest.
+/// Lets the card take the doorbells of `receives` receives, and everything come to rest.
 pub fn settle(fabric: &mut Fabric, receives: usize) -> Result<(), RunError> {
     fabric.advance(SETTLING + RECEIVE_POST * receives as u32)?;
     Ok(())
 }
 
-/// Waits for so many completions of each queue, all of which must be successes; the time when the last one
-/// was seen.
+/// Waits for a number of completions of each queue, all of which must be successes. Returns the time when the last
+/// one was seen.
 pub fn wait(
     fabric: &mut Fabric,
     queues: &[(&CompletionQueue, usize)],
@@ -217,7 +217,7 @@ pub fn wait(
     Ok(completions(fabric, queues)?.0)
 }
 
-/// The same, with the completions of each queue.
+/// Like [`wait`], but returns the completions of each queue, too.
 pub fn completions(
     fabric: &mut Fabric,
     queues: &[(&CompletionQueue, usize)],

@@ -27,10 +27,10 @@ const SEED: u64 = 4;
 const CAPACITY: usize = ROWS * POSTS;
 /// Blocks of the shared queue's ring.
 const BLOCKS: u32 = 1024;
-/// Completions that a node has room for: some 500 messages come to each.
+/// Entries of a node's completion queues: some 500 messages arrive at each node.
 const ENTRIES: u32 = 1024;
 
-/// Where rows go, and where all memory begins.
+/// Way in which rows arrive, and alignment of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// By WRITE, all memory at pages.
@@ -41,19 +41,19 @@ pub enum Arrival {
     Appended,
 }
 
-/// A node's table, and where its rows go.
+/// A node's table, and the memory that rows arrive in.
 struct Table {
     skew: Skew,
     columns: Vec<MemoryRegion>,
     ids: MemoryRegion,
     owners: Vec<u8>,
-    /// What comes from the other nodes, a node each,
+    /// Memory for rows from the other nodes, one for each node.
     arrived: Vec<MemoryRegion>,
-    /// or the columns that all of them are appended to.
+    /// Columns that the rows of all nodes are appended to.
     appended: Vec<MemoryRegion>,
 }
 
-/// Bytes behind the beginnings of pages at which columns, ids, and what comes begin.
+/// Bytes behind the beginnings of pages at which columns, ids, and received rows begin.
 #[derive(Clone, Copy, Debug, Default)]
 struct Skew {
     columns: [usize; COLUMNS],
@@ -62,7 +62,7 @@ struct Skew {
 }
 
 impl Skew {
-    /// Odd numbers.
+    /// Random odd numbers.
     fn odd(random: &mut Random) -> Self {
         let mut any = || random.below(2048) as usize * 2 + 1;
         let columns = std::array::from_fn(|_| any());
@@ -96,7 +96,7 @@ impl Table {
         Ok(Self { skew, columns, ids, owners, arrived, appended })
     }
 
-    /// The append region of its columns, if there is one.
+    /// The append region of the columns, if the node has one.
     fn append_region(&self, end: &End) -> Result<Option<AppendRegion<'_>>, RunError> {
         if self.appended.is_empty() {
             return Ok(None);
@@ -109,7 +109,7 @@ impl Table {
         Ok(Some(region))
     }
 
-    /// The messages that go to a node.
+    /// Number of messages that go to a node.
     fn messages(&self, node: usize) -> usize {
         (0..POSTS).map(|post| self.rows(post, node).count().div_ceil(PACKED)).sum()
     }
@@ -223,7 +223,7 @@ pub fn share(arrival: Arrival) -> Result<f64, RunError> {
         check(&tables)?;
     }
     let ns = (end - start).as_nanos() as f64 - rig::first_latency_ns(&network);
-    // All nodes have the same to do but for chance; the last one's end counts for the one that has most.
+    // All nodes have the same work but for chance; the last one's end counts for the one that has most.
     let bounds = tables.iter().enumerate().map(|(node, table)| {
         let ring = fabric.node(node).context().statistics().ring_bytes - before[node];
         let bound = bound(table, node, ring, arrival != Arrival::Appended);
@@ -232,7 +232,7 @@ pub fn share(arrival: Arrival) -> Result<f64, RunError> {
     Ok(bounds.fold(0.0, f64::max) / ns)
 }
 
-/// A receive for each message that the other nodes send to a node; how many.
+/// Posts a receive for each message that the other nodes send to a node; returns their number.
 fn post_receives<'m>(
     tables: &[Table],
     node: usize,
@@ -278,7 +278,7 @@ fn bound(table: &Table, node: usize, ring_bytes: u64, writes: bool) -> Bound {
     Bound::of(need, &host::host())
 }
 
-/// Compares what arrived everywhere with what should have.
+/// Compares the rows that arrived at all nodes with those that were sent.
 fn check(tables: &[Table]) -> Result<(), RunError> {
     for (from, table) in tables.iter().enumerate() {
         for to in (0..NODES).filter(|to| *to != from) {
@@ -294,7 +294,7 @@ fn check(tables: &[Table]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Compares what was appended at a node, message by message, with what the others have sent to it.
+/// Compares the rows that were appended at a node, message by message, with those that the others have sent to it.
 fn check_appended(
     tables: &[Table],
     node: usize,

@@ -14,21 +14,22 @@ const EACH: usize = 12;
 /// Bytes of a long WRITE, and how many of them go to the silent peer.
 const LONG: usize = 4 << 20;
 const LONG_EACH: usize = 4;
-/// A queue pair number that no peer has.
+/// Queue pair number that no peer has.
 const NOBODY: u32 = 0x00ff_fff0;
 
-/// How fast requests to fifteen peers go while a sixteenth is silent, as a share of how fast they go without it.
-/// All are posted at once; the silent peer's, too, of which none is acknowledged in the time.
+/// Rate of requests to fifteen peers while a sixteenth is silent, as a share of the rate without it.
+/// All are posted at once; the silent peer's, too, none of which is acknowledged in the time.
 pub fn share() -> Result<f64, RunError> {
     Ok(run(None)? / run(Some((BYTES, EACH)))?)
 }
 
-/// The same where the silent peer's requests have more packets than the card can keep.
+/// Like [`share`], but the silent peer's requests have more packets than the card can keep.
 pub fn share_of_long() -> Result<f64, RunError> {
     Ok(run(None)? / run(Some((LONG, LONG_EACH)))?)
 }
 
-/// Nanoseconds until all that goes to peers that answer has completed, while so many WRITEs of so many bytes, if there are any, go to the silent one.
+/// Nanoseconds until all requests to peers that answer have completed. `silent`: bytes and number of the WRITEs to
+/// the silent peer, if there are any.
 fn run(silent: Option<(usize, usize)>) -> Result<f64, RunError> {
     let network = NetworkConfig::default();
     let mut kinds = vec![Kind::Soft; PEERS + 1];
@@ -37,7 +38,7 @@ fn run(silent: Option<(usize, usize)>) -> Result<f64, RunError> {
     let from = End::new(&fabric, 0, (PEERS * EACH) as u32)?;
     let local = from.memory(&[1; BYTES])?;
     let long = from.memory(&[1; LONG])?;
-    // Completions of the silent one, which never come, have a queue of their own.
+    // Completions of the silent peer's requests, which never come, have a queue of their own.
     let apart = from.apart(EACH as u32)?;
     let link = Link { timeout: 20, ..Link::default() };
     let mut remotes = Vec::new();
@@ -63,7 +64,7 @@ fn run(silent: Option<(usize, usize)>) -> Result<f64, RunError> {
     let regions = [Contiguous::new(&local).build()?];
     let (silent_bytes, silent_each) = silent.unwrap_or_default();
     let to_silent = [Contiguous::new(&long).len(silent_bytes.max(1) as u64).build()?];
-    // The silent peer's requests are the first: they find room in the card.
+    // The silent peer's requests are posted first, so that they find room in the card.
     for ((qp, peer), remote) in queues.iter_mut().zip(&remotes).rev() {
         let (bytes, each, regions) = match peer {
             Some(_) => (BYTES, EACH, &regions),

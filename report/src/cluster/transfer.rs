@@ -12,14 +12,14 @@ use super::{
 };
 use crate::rig::RunError;
 
-/// Seed of the payload.
+/// Seed of the payload's random bytes.
 const SEED: u64 = 77;
-/// Blocks of a ring for a request: two at most, and half a ring may be unsignaled.
+/// Blocks of a ring for each request: it takes two at most, and half a ring may be unsignaled.
 const REQUEST_BLOCKS: usize = 4;
-/// Bytes of what an atomic changes.
+/// Bytes of the value that an atomic changes.
 const ATOMIC: usize = 8;
 
-/// What each request does.
+/// Operation of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// WRITE.
@@ -39,7 +39,7 @@ impl Verb {
         matches!(self, Self::AddApart | Self::AddTogether)
     }
 
-    /// What a card must do that sends these requests.
+    /// Features that a card needs to send these requests.
     fn needed(self) -> Features {
         match self {
             Self::Write | Self::Send => Features::RECEIVES,
@@ -48,24 +48,24 @@ impl Verb {
     }
 }
 
-/// Requests from one card to another.
+/// A trial with requests from one card to another.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// What each does.
+    /// Operation of the requests.
     pub verb: Verb,
-    /// Bytes of payload of each.
+    /// Payload bytes of each request.
     pub len: usize,
-    /// How many in each direction.
+    /// Number of requests in each direction.
     pub count: usize,
-    /// Queue pairs that they take turns in.
+    /// Number of queue pairs, which the requests use in turns.
     pub queues: usize,
-    /// Whether the other card sends as many meanwhile.
+    /// Whether the other card sends as many requests at the same time.
     pub both: bool,
     /// Bytes behind the beginning of a page at which the memory begins: the asking card's, and the other one's.
     pub skew: [usize; 2],
-    /// How queue pairs are connected.
+    /// Configuration of queue pairs.
     pub link: Link,
-    /// What is between the cards.
+    /// Network between the cards.
     pub network: NetworkConfig,
 }
 
@@ -84,14 +84,14 @@ impl Default for Transfer {
     }
 }
 
-/// One direction: who asks, and the memory on both sides.
+/// One direction: the card that posts, and the memory on both sides.
 struct Direction {
     from: usize,
     local: MemoryRegion,
     remote: MemoryRegion,
 }
 
-/// Bytes of a memory from there on.
+/// The bytes of a memory from `skew` on.
 fn content(memory: &MemoryRegion, skew: usize) -> Vec<u8> {
     let mut bytes = vec![0; memory.len() - skew];
     memory.read_at(skew, &mut bytes);
@@ -99,7 +99,7 @@ fn content(memory: &MemoryRegion, skew: usize) -> Vec<u8> {
 }
 
 impl Transfer {
-    /// Where in its memory a request's part begins: those of a queue lie side by side, in the queue's order.
+    /// Offset of a request's part of the memory: parts of a queue lie side by side, in the queue's order.
     fn offset(&self, request: usize) -> usize {
         let each = self.count.div_ceil(self.queues);
         (request % self.queues * each + request / self.queues) * self.stride()
@@ -110,7 +110,7 @@ impl Transfer {
         if self.verb.is_add() { 64 } else { self.len }
     }
 
-    /// Runs it: everything is posted before the doorbells are rung, one a queue.
+    /// Runs the trial: everything is posted before the doorbells are rung, one for each queue.
     pub fn run(&self) -> Result<Took, RunError> {
         let asking = Kind::that_sends(self.verb.needed());
         let answering = if self.both { asking } else { Kind::Rtl };
@@ -158,7 +158,7 @@ impl Transfer {
         Ok(Direction { from, local, remote })
     }
 
-    /// The queue pairs of a direction, of which the other end's have their receives.
+    /// Makes the queue pairs of a direction; receives are posted to those of the other end.
     #[allow(clippy::type_complexity)]
     fn connect<'m>(
         &self,
@@ -187,7 +187,7 @@ impl Transfer {
         Ok(line)
     }
 
-    /// A request's own part of a memory.
+    /// A request's part of a memory.
     fn part<'m>(
         &self,
         memory: &'m MemoryRegion,
@@ -220,7 +220,7 @@ impl Transfer {
                     Verb::AddApart => post.fetch_and_add(to, remote.rkey(), 1),
                     Verb::AddTogether => post.fetch_and_add(remote.addr(), remote.rkey(), 1),
                 };
-                // The last one of a queue completes when all have.
+                // The last request of a queue completes when all have.
                 let post = match request + self.queues < self.count {
                     true => post.unsignaled(),
                     false => post,

@@ -1,4 +1,4 @@
-//! Every trial.
+//! The trials with several cards.
 
 use drdma_fabric::{FaultConfig, NetworkConfig, Time};
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{experiment::ROUND_TRIP_CYCLES, rig::RunError};
 
-/// Requests of the trials with small payloads, and their bytes.
+/// Number of requests of the trials with small payloads, and payload bytes of each.
 const SMALL: usize = 4096;
 const SMALL_BYTES: usize = 64;
 /// Round trips of the memory-to-memory latency: request, data, and half of one to write.
@@ -240,7 +240,7 @@ fn odd(verb: Verb) -> Result<Took, RunError> {
     Transfer { verb, skew: [1_001, 2_653], ..Transfer::default() }.run()
 }
 
-/// Requests of a described key. READs of what a bitmap selects are shorter, for what their simulation costs.
+/// Requests of a described key. READs of a bitmap's rows are shorter, as their simulation takes long.
 fn key(
     verb: keys::Verb,
     columns: usize,
@@ -252,7 +252,7 @@ fn key(
 }
 
 fn small(verb: Verb) -> Result<Took, RunError> {
-    // Atomics take their time: fewer are enough.
+    // The simulation of atomics takes long: fewer are enough.
     let count = match verb {
         Verb::AddApart => SMALL / 4,
         Verb::AddTogether => SMALL / 16,
@@ -262,10 +262,10 @@ fn small(verb: Verb) -> Result<Took, RunError> {
     transfer.run()
 }
 
-/// Runs with loss, each with a seed of its own: in one run four frames are lost, or three, or nine.
+/// Number of runs with loss, each with a seed of its own: three to nine frames are lost in a run.
 const LOSSES: u64 = 4;
 
-/// The time without loss as a share of the time with it.
+/// The time without loss, as a share of the time with it.
 fn loss() -> Result<f64, RunError> {
     let run = |loss, seed| {
         let faults = FaultConfig { loss, ..FaultConfig::default() };

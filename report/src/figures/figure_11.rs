@@ -11,15 +11,15 @@ use crate::{
     posting::Posting,
 };
 
-/// The figure.
+/// Figure 11.
 pub const FIGURE: Figure = Figure { id: "figure-11", experiments, draw };
 
 /// Bits of a row: five values of 4 B.
 const ROW_BITS: f64 = 160.0;
-/// What the paper measured: Gb/s, percent of a core. Nothing with D-RDMA.
+/// Values of the paper: Gb/s, and percent of a core. It has none with D-RDMA.
 const PAPER: [Option<(f64, f64)>; 3] = [Some((1.5, 50.0)), Some((18.0, 100.0)), None];
 const NAMES: [&str; 3] = ["SGE lists", "copy-out", "D-RDMA"];
-/// The experiments that say what the card does, in that order.
+/// The experiments with the card's rates, in that order.
 const EXPERIMENTS: [&str; 3] = ["lists-2", "contiguous-registers", "shuffle-2"];
 
 /// A way to send the shuffle.
@@ -47,7 +47,7 @@ impl Way {
         100.0 * self.gbps() / self.core()
     }
 
-    /// Which of the two limits.
+    /// Name of the limit: the card or the core.
     fn limit(self) -> &'static str {
         if self.card < self.core() { "the card" } else { "the core" }
     }

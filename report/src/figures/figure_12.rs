@@ -9,15 +9,15 @@ use super::{
 };
 use crate::page::{finished, markdown};
 
-/// The figure.
+/// Figure 12.
 pub const FIGURE: Figure = Figure { id: "figure-12", experiments: Vec::new, draw };
 
-/// What the paper measured: bytes a read, Gb/s.
+/// Values of the paper: bytes of a read, and Gb/s.
 const PAPER: [(u64, f64); 2] = [(1, 0.137), (256, 98.0)];
-/// Reads that it had in flight.
+/// Reads in flight in the paper's measurement.
 const TAGS: f64 = 64.0;
 
-/// Nanoseconds that a read takes if so many are in flight at that rate: Little's law.
+/// Nanoseconds that a read takes if [`TAGS`] are in flight at that rate: Little's law.
 fn little(size: u64, gbps: f64) -> f64 {
     TAGS * size as f64 * 8.0 / gbps
 }

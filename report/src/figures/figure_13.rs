@@ -7,7 +7,7 @@ use super::{
 };
 use crate::page::{finished, markdown};
 
-/// The figure.
+/// Figure 13.
 pub const FIGURE: Figure = Figure { id: "figure-13", experiments: Vec::new, draw };
 
 /// The highest latency that is shown, in microseconds.

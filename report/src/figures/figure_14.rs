@@ -7,23 +7,23 @@ use super::{
 };
 use crate::page::{finished, markdown};
 
-/// The figure.
+/// Figure 14.
 pub const FIGURE: Figure = Figure { id: "figure-14", experiments: Vec::new, draw };
 
-/// What the paper measured for 1 B, sequential: Gb/s from memory and from the cache.
+/// Values of the paper for sequential reads of 1 B: Gb/s from memory and from the cache.
 const PAPER: [f64; 2] = [0.137, 0.190];
 
-/// Gb/s of one size.
+/// Rates of one size, in Gb/s.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     size: u64,
-    /// Sequential: from memory, from the cache.
+    /// Sequential reads: from memory, from the cache.
     sequential: [f64; 2],
-    /// Each from a cache line of its own; sequential reads are that too from a line's size on.
+    /// Reads from a cache line each; `None` from a line's size on, where sequential reads are such, too.
     aligned: Option<[f64; 2]>,
 }
 
-/// By how many percent the cache is faster.
+/// How much faster the cache is, in percent.
 fn gain([memory, cached]: [f64; 2]) -> f64 {
     100.0 * (cached / memory - 1.0)
 }

@@ -12,15 +12,15 @@ use crate::{
     page::{finished, markdown},
 };
 
-/// The figure.
+/// Figure 15.
 pub const FIGURE: Figure = Figure { id: "figure-15", experiments: catalogue::words, draw };
 
-/// Words from which on the paper reaches line rate, at 322 MHz.
+/// Number of words from which on the paper reaches line rate, at 322 MHz.
 const PAPER: u32 = 8;
 /// Payload bytes of a message.
 const MESSAGE: u64 = 128;
 
-/// Gb/s that so many words a cycle could carry, however they are packed.
+/// Gb/s that this many words a cycle could carry, however they are packed.
 fn at_most(words: u32) -> f64 {
     f64::from(words) * 32.0 / NS_PER_CYCLE
 }

@@ -21,12 +21,12 @@ mod reads;
 use crate::{Ran, experiment::Experiment, posting::Posting};
 use picture::Picture;
 
-/// What figures are drawn from.
+/// Measurements that figures are drawn from.
 #[derive(Clone, Copy)]
 pub struct Measured<'a> {
-    /// The experiments that were run, those that figures need among them.
+    /// The experiments that were run, with those that figures need.
     pub ran: &'a [Ran],
-    /// What posting costs, if criterion's figures are there.
+    /// Costs of posting, if criterion's figures are there.
     pub posting: &'a Result<Posting, String>,
 }
 
@@ -34,7 +34,7 @@ impl Measured<'_> {
     /// Gb/s of payload in an experiment.
     ///
     /// # Errors
-    /// It was not run, or failed.
+    /// The experiment was not run, or failed.
     fn gbps(&self, id: &str) -> Result<f64, String> {
         let found = self.ran.iter().find(|(experiment, _)| experiment.id == id);
         let (_, result) = found.ok_or_else(|| format!("{id} was not run"))?;
@@ -45,24 +45,24 @@ impl Measured<'_> {
 /// A figure that can be drawn.
 #[derive(Clone, Copy)]
 pub struct Figure {
-    /// Its name on the command line, and of its file.
+    /// Name on the command line, and of the file.
     pub id: &'static str,
-    /// The experiments that it needs.
+    /// Returns the experiments that the figure needs.
     pub experiments: fn() -> Vec<Experiment>,
     draw: fn(&Measured) -> Result<Drawing, String>,
 }
 
 /// A drawn figure.
 pub struct Drawing {
-    /// What it shows.
+    /// Title of the figure.
     title: &'static str,
-    /// What is seen in it, for whoever does not see it.
+    /// Description of what is seen, for readers who cannot see it.
     alt: String,
-    /// How it came about, and how it compares with the paper's.
+    /// Text on how it was measured, and how it compares with the paper's.
     text: String,
     /// The picture.
     pub picture: Picture,
-    /// Its values.
+    /// The values as a table.
     table: String,
 }
 
@@ -71,20 +71,20 @@ pub const ALL: [Figure; 5] =
     [figure_11::FIGURE, figure_12::FIGURE, figure_13::FIGURE, figure_14::FIGURE, figure_15::FIGURE];
 
 impl Figure {
-    /// Draws it.
+    /// Draws the figure.
     ///
     /// # Errors
-    /// Something that it needs was not measured.
+    /// A measurement that the figure needs is missing.
     pub fn draw(&self, measured: &Measured) -> Result<Drawing, String> {
         (self.draw)(measured)
     }
 
-    /// The file with its picture, in the folder of the documents.
+    /// Path of the file with the picture, in the folder of the documents.
     pub fn file(&self) -> String {
         format!("figures/{}.svg", self.id)
     }
 
-    /// Its part of the page of results.
+    /// The figure's section in the page of results.
     pub fn section(&self, drawing: &Result<Drawing, String>) -> String {
         let Self { id, .. } = self;
         match drawing {
@@ -98,7 +98,7 @@ impl Figure {
     }
 }
 
-/// What stands above the figures.
+/// Text above the figures.
 pub const HEAD: &str = "
 ## The paper's figures 11 to 15
 

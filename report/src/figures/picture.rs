@@ -8,11 +8,11 @@ use plotters::{
     prelude::*,
 };
 
-/// Pixels of a panel's height, and of the width of one that stands alone and of one among others.
+/// Height of a panel in pixels, and the widths of one that stands alone and of one among others.
 const HEIGHT: u32 = 420;
 const WIDTHS: [u32; 2] = [760, 560];
 const FONT: &str = "sans-serif";
-/// Colours that are told apart without red and green, and on white (Okabe and Ito).
+/// Colours that can be distinguished without red and green, and on white (Okabe and Ito).
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -22,15 +22,15 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(230, 159, 0),
     RGBColor(110, 80, 40),
 ];
-/// What neither was measured nor stands in the paper.
+/// Greys for values that were computed, neither measured nor in the paper.
 const GREYS: [RGBColor; 2] = [RGBColor(110, 110, 110), RGBColor(175, 175, 175)];
 
-/// How numbers lie on an axis.
+/// Scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// Evenly.
+    /// Numbers lie evenly.
     Linear,
-    /// By their logarithm to this base; powers of it are marked.
+    /// Numbers lie by their logarithm to this base; powers of it are marked.
     Log(f64),
     /// Names instead of numbers: the first one stands at 0, the next at 1.
     Names(&'static [&'static str]),
@@ -39,18 +39,18 @@ pub enum Scale {
 /// An axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it shows, with its unit.
+    /// Text beside the axis, with its unit.
     pub label: &'static str,
-    /// How.
+    /// Scale of the axis.
     pub scale: Scale,
-    /// Its first value.
+    /// First value.
     pub from: f64,
-    /// Its last.
+    /// Last value.
     pub to: f64,
 }
 
 impl Axis {
-    /// Where a value stands, before it is stretched to the picture.
+    /// Position of a value, before it is stretched to the picture.
     fn place(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Log(base) => value.log(base),
@@ -106,13 +106,13 @@ impl ValueFormatter<f64> for Axis {
     }
 }
 
-/// A number without zeros that say nothing.
+/// A number as text, without needless zeros.
 pub fn number(value: f64) -> String {
     let text = match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
         size if size >= 1.0 => format!("{value:.2}"),
-        // Three digits, however small.
+        // Small numbers have three digits as well.
         size if size > 0.0 => format!("{value:.*}", (2.0 - size.log10().floor()) as usize),
         _ => "0".to_owned(),
     };
@@ -122,69 +122,69 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// How a series looks.
+/// Look of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// Measured here: a coloured line with points.
     Measured,
-    /// The same, as bars.
+    /// Measured here: coloured bars.
     Bars,
     /// Computed, not measured: a grey line.
     Limit,
     /// A value of the paper: a black cross.
     Paper,
-    /// What the paper says of more than one value: a black dashed line.
+    /// Several values of the paper: a black dashed line.
     PaperLine,
 }
 
-/// Values of one kind.
+/// A series: values of one kind.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// For the legend.
+    /// Name in the legend.
     pub name: String,
-    /// How it looks.
+    /// Look of the series.
     pub look: Look,
-    /// The values.
+    /// Values: x and y.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Series {
-    /// A series.
+    /// Makes a series.
     pub fn new(name: impl Into<String>, look: Look, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), look, points }
     }
 }
 
-/// Where a panel's legend stands: where no values are.
+/// Corner of a panel's legend, where no values are.
 #[derive(Clone, Copy, Debug)]
 pub enum Legend {
-    /// Above, to the left.
+    /// The upper left corner.
     UpperLeft,
-    /// Above, to the right.
+    /// The upper right corner.
     UpperRight,
-    /// Below, to the right.
+    /// The lower right corner.
     LowerRight,
 }
 
-/// Series that share their axes.
+/// A panel: series that share their axes.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// What it shows.
+    /// Title of the panel.
     pub title: &'static str,
-    /// To the right.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// Vertical axis.
     pub y: Axis,
-    /// What is drawn.
+    /// Series that are drawn.
     pub series: Vec<Series>,
-    /// Where their names stand.
+    /// Corner of the legend.
     pub legend: Legend,
 }
 
 /// Panels side by side.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// From left to right.
+    /// Panels, from left to right.
     pub panels: Vec<Panel>,
 }
 
@@ -240,7 +240,7 @@ impl Panel {
         }
         mesh.draw()?;
 
-        // What is computed lies behind what is measured, and the paper's values before both.
+        // Computed series lie behind measured ones, and the paper's values in front of both.
         let mut series: Vec<_> = self.series.iter().collect();
         series.sort_by_key(|series| match series.look {
             Look::Limit => 0,
@@ -269,26 +269,26 @@ impl Panel {
     }
 }
 
-/// What a series is drawn with.
+/// Pen that a series is drawn with.
 #[derive(Clone, Copy)]
 struct Pen {
     line: ShapeStyle,
     fill: ShapeStyle,
-    /// Pixels of a point's radius.
+    /// Radius of a point in pixels.
     size: u32,
-    /// Pixels of a dash and between dashes.
+    /// Length of a dash, and of the gap between dashes, in pixels.
     dash: (u32, u32),
 }
 
 impl Pen {
-    /// For a series that has so many of its look before it, and so many behind it.
+    /// The pen of a series with `before` series of its look before it, and `behind` behind it.
     fn new(look: Look, before: usize, behind: usize) -> Self {
         let colour = match look {
             Look::Measured | Look::Bars => COLOURS[before % COLOURS.len()],
             Look::Limit => GREYS[before % GREYS.len()],
             Look::Paper | Look::PaperLine => BLACK,
         };
-        // Wider, where others of the same values can lie on top.
+        // Lines are wider where others with the same values can lie on top.
         let more = if look == Look::Measured { behind.min(4) as u32 } else { 0 };
         Self {
             line: colour.stroke_width(2 + more),
@@ -300,7 +300,7 @@ impl Pen {
 }
 
 impl Series {
-    /// Draws it; bars begin at `floor`.
+    /// Draws the series; bars begin at `floor`.
     fn draw(&self, chart: &mut Chart<'_, '_>, pen: Pen, floor: f64) -> Drawn {
         let Pen { line, fill, size, dash: (dash, space) } = pen;
         let points = self.points.iter().copied();

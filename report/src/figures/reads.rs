@@ -4,16 +4,16 @@ use drdma_sim::pcie::sweep::{self, Measured, Pattern};
 
 use crate::rig;
 
-/// Bytes that are read once only: they come from memory.
+/// Bytes of an area that is read only once, so that reads go to memory.
 pub const MEMORY: u64 = 1 << 30;
-/// Bytes that are read again and again: they come from the cache.
+/// Bytes of an area that is read again and again, so that reads go to the cache.
 pub const CACHED: u64 = 16 << 10;
 /// Bytes of a cache line.
 pub const LINE: u64 = 64;
 /// Reads of a measurement, at least.
 const READS: u64 = 8_192;
 
-/// Sizes from 1 B to 4 KiB, each so many times the one before.
+/// Sizes from 1 B to 4 KiB, each `factor` times the one before.
 pub fn sizes(factor: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(1), move |size| Some(size * factor)).take_while(|size| *size <= 4096)
 }

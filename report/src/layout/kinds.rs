@@ -2,23 +2,23 @@
 
 use super::{Piece, Place};
 
-/// A column, or some, whose entries are not what is sent.
+/// A column, or several, whose entries are not the bytes that are sent.
 #[derive(Clone, Debug)]
 pub enum KindColumn {
-    /// Text: between two of the offsets of 4 B lies a value, which is sent as its length, of 4 B, and its bytes.
+    /// Text: a value lies between two offsets of 4 B, and is sent as its length, of 4 B, and its bytes.
     Text {
-        /// The buffer of the offsets, one more than rows.
+        /// Index of the buffer of the offsets, one more than rows.
         offsets: usize,
-        /// The buffer of the values.
+        /// Index of the buffer of the values.
         data: usize,
-        /// A buffer that the card does not read: the lengths.
+        /// Index of a buffer that the card does not read: the lengths.
         lengths: usize,
     },
     /// Columns of a bit a row, whose bits of a row follow each other when it is sent.
     Bits {
-        /// The buffer of each: row 0 is the lowest bit of byte 0.
+        /// Index of each column's buffer: row 0 is the lowest bit of byte 0.
         columns: Vec<usize>,
-        /// A buffer that the card does not read: the bits of each row, in whole bytes.
+        /// Index of a buffer that the card does not read: the bits of each row, in whole bytes.
         packed: usize,
     },
 }
@@ -43,7 +43,7 @@ impl KindColumn {
         }
     }
 
-    /// What the card reads of it beside what is sent as it lies.
+    /// Bytes that the card reads of the column, beside those that are sent as they lie.
     pub(super) fn indexes(&self, rows: u64) -> Vec<Piece> {
         let whole = |buffer: usize, len| Piece { at: Place { buffer, offset: 0 }, len };
         match self {
@@ -54,7 +54,7 @@ impl KindColumn {
         }
     }
 
-    /// The buffer that the card does not read: it makes the bytes.
+    /// Index of the buffer that the card does not read: it makes these bytes.
     pub(super) fn made(&self) -> usize {
         match self {
             Self::Text { lengths: made, .. } | Self::Bits { packed: made, .. } => *made,
@@ -67,24 +67,24 @@ impl KindColumn {
 pub struct Partitioned {
     /// The ids, one byte a row.
     pub ids: Piece,
-    /// Integers of 4 or 8 B whose partitions are the ids: the card gets these instead.
+    /// Integers of 4 or 8 B whose partitions are the ids: the card reads these instead of ids.
     pub keys: Option<Keys>,
-    /// Destinations; rows with further ids are not sent.
+    /// Number of destinations; rows with further ids are not sent.
     pub destinations: usize,
     /// Columns {row 0, bytes of a value}.
     pub columns: Vec<(Place, u64)>,
-    /// Columns behind them; every row is sent if there are any.
+    /// Further columns, with kinds; every row is sent if there are any.
     pub kinds: Vec<KindColumn>,
 }
 
 /// Keys that the card makes ids of, by Murmur3.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
-    /// All of them.
+    /// The keys of all rows.
     pub at: Piece,
-    /// Bytes of each.
+    /// Bytes of a key.
     pub width: u64,
-    /// Partitions.
+    /// Number of partitions.
     pub partitions: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What an experiment sends, and which bytes that is.
+//! Requests of an experiment, and the bytes that they should send.
 //!
 //! This is written for the report alone: it shares nothing with the library, the card or the
 //! reference model, whose packets are checked against it.
@@ -10,7 +10,7 @@ mod tests;
 
 pub use kinds::{Keys, KindColumn, Partitioned};
 
-/// A byte of one of an experiment's buffers.
+/// A place in one of an experiment's buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Index of the buffer.
@@ -22,9 +22,9 @@ pub struct Place {
 /// Bytes of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The first one.
+    /// Place of the first byte.
     pub at: Place,
-    /// How many.
+    /// Number of bytes.
     pub len: u64,
 }
 
@@ -39,49 +39,49 @@ pub enum Region {
         base: Place,
         /// Bytes from one period to the next.
         period: u64,
-        /// Periods.
+        /// Number of periods.
         count: u64,
-        /// The pattern.
+        /// Extents {offset, bytes} of a period.
         pattern: Vec<(u64, u64)>,
     },
     /// The rows that a bitmap selects.
     Bitmapped {
-        /// The bitmap's first byte.
+        /// Place of the bitmap's first byte.
         bitmap: Place,
-        /// Bits.
+        /// Number of bits.
         rows: u64,
         /// Columns {row 0, bytes of a value}.
         columns: Vec<(Place, u64)>,
     },
-    /// The same rows of columns whose entries are not what is sent.
+    /// The rows that a bitmap selects, of columns whose entries are not the bytes that are sent.
     BitmappedKinds {
-        /// The bitmap's first byte.
+        /// Place of the bitmap's first byte.
         bitmap: Place,
-        /// Bits.
+        /// Number of bits.
         rows: u64,
-        /// The columns.
+        /// Columns with kinds.
         columns: Vec<KindColumn>,
     },
     /// Records at pointers.
     PointerMapped {
-        /// The buffer that the pointers are written to, when the records' addresses are known.
+        /// Index of the buffer that the pointers are written to, when the records' addresses are known.
         pointers: usize,
-        /// The buffer of the records.
+        /// Index of the buffer of the records.
         target: usize,
-        /// Where in it each record lies.
+        /// Offset of each record in it.
         offsets: Vec<u64>,
         /// Bytes of a record.
         len: u64,
     },
     /// Records of lists: each begins with a pointer of 8 B to the next one, the last one with 0.
     Chased {
-        /// The buffer that the pointers to the first records are written to, when their addresses are known.
+        /// Index of the buffer that the pointers to the first records are written to, when their addresses are known.
         pointers: usize,
-        /// The buffer of the records, in which the links are written then.
+        /// Index of the buffer of the records, in which the links are written then.
         target: usize,
-        /// Where in it the records of each list lie, all lists being equally long.
+        /// Offsets of the records of each list; all lists are equally long.
         lists: Vec<Vec<u64>>,
-        /// Bytes that are sent of a record, which lie behind its pointer.
+        /// Bytes that are sent of a record, behind its pointer.
         len: u64,
     },
 }
@@ -128,7 +128,7 @@ impl Region {
         }
     }
 
-    /// What the card reads to know where the data are.
+    /// Bytes that the card reads to find the data.
     fn indexes(&self) -> Vec<Piece> {
         match self {
             Self::Bitmapped { bitmap, rows, .. } => {
@@ -156,8 +156,8 @@ impl Region {
         }
     }
 
-    /// Round trips to the host of which each needs the answer of the one before, until the first byte of payload is
-    /// read, and until the last one is; the request itself is the first.
+    /// Number of round trips to the host, each of which needs the answer of the one before, until the first byte of
+    /// payload is read, and until the last one is; the request itself is the first.
     pub fn trips(&self) -> (u32, u32) {
         match self {
             Self::PointerMapped { .. } => (3, 3),
@@ -194,15 +194,15 @@ pub enum Post {
     Partitioned(Partitioned),
     /// A `post_send` of these regions to one destination.
     Own {
-        /// The destination.
+        /// Index of the destination.
         to: usize,
-        /// What is sent there.
+        /// Regions that are sent there.
         regions: Vec<Region>,
     },
 }
 
 impl Post {
-    /// Destinations, up to the last one that this request names.
+    /// Number of destinations, up to the last one that this request names.
     pub fn destinations(&self) -> usize {
         match self {
             Self::Shared(destinations) => destinations.len(),
@@ -220,7 +220,7 @@ impl Post {
         }
     }
 
-    /// What the card reads to know where the data are.
+    /// Bytes that the card reads to find the data.
     pub fn indexes(&self) -> Vec<Piece> {
         match self {
             Self::Partitioned(list) => {
@@ -232,7 +232,7 @@ impl Post {
         }
     }
 
-    /// Buffers that the card does not read: their bytes are made of others'.
+    /// Indices of buffers that the card does not read: it makes their bytes.
     pub fn made(&self) -> Vec<usize> {
         match self {
             Self::Partitioned(list) => list.kinds.iter().map(KindColumn::made).collect(),
@@ -246,7 +246,7 @@ impl Post {
         }
     }
 
-    /// The messages of each destination of this request, of so many rows, as pieces; perhaps each column by itself.
+    /// The messages of each destination of this request, of `rows` rows, as pieces; perhaps each column by itself.
     pub fn messages(
         &self,
         buffers: &[Vec<u8>],
@@ -294,8 +294,8 @@ fn units(regions: &[Region], buffers: &[Vec<u8>], mask: RowMask) -> Vec<Vec<Piec
     }
 }
 
-/// The messages of each destination, of so many rows, perhaps each column by itself, in the order of the requests; of each
-/// request the index of its first message there.
+/// The messages of each destination, of `rows` rows, perhaps each column by itself, in the order of the requests; and
+/// the index of each request's first message.
 pub fn messages(
     posts: &[Post],
     buffers: &[Vec<u8>],
@@ -314,10 +314,10 @@ pub fn messages(
     destinations
 }
 
-/// What arrives at a destination.
+/// Messages that should arrive at a destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Destination {
-    /// Its messages, as pieces.
+    /// The messages, as pieces.
     pub messages: Vec<Vec<Piece>>,
     /// The indexes of those with which a request begins. A request without messages for it has the index
     /// of the next one's.

@@ -1,9 +1,9 @@
-//! A request, once more, of the buffers that follow those of the first.
+//! Copies of a request, over the buffers that follow those of the original.
 
 use super::{Keys, KindColumn, Partitioned, Piece, Place, Post, Region};
 
 impl Place {
-    /// The same place so many buffers further on.
+    /// The same place, `buffers` buffers further on.
     fn moved(self, buffers: usize) -> Self {
         Self { buffer: self.buffer + buffers, ..self }
     }
@@ -44,7 +44,7 @@ impl Region {
 }
 
 impl Post {
-    /// The same request of the data so many buffers further on.
+    /// The same request, over data `buffers` buffers further on.
     pub fn moved(&self, buffers: usize) -> Self {
         let moved = |list: &[Region]| list.iter().map(|region| region.moved(buffers)).collect();
         match self {

@@ -47,7 +47,7 @@ fn a_bitmap_selects_the_rows_of_all_columns() {
 
 #[test]
 fn rows_go_where_their_ids_say_and_nowhere_with_another() {
-    // Row 2 has an id that no destination has.
+    // Row 2 has an id without a destination.
     let buffers = [(0..32).collect(), (100..132).collect(), vec![], vec![1, 0, 2, 1, 1]];
     let list = Partitioned {
         ids: Piece { at: at(3, 0), len: 5 },

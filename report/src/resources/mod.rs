@@ -1,4 +1,4 @@
-//! What the card takes of an FPGA, block by block, by yosys.
+//! FPGA resources of the card, block by block, as yosys finds them.
 //!
 //! Every block is synthesised for UltraScale+ with its hierarchy kept, so that a module that stands in
 //! it sixteen times is synthesised once; what could be optimised across modules' borders stays. Then it
@@ -24,20 +24,20 @@ use crate::{
 };
 use netlist::{Cells, Netlist};
 
-/// A block may grow by so much beyond what is recorded.
+/// Factor by which a block may grow beyond the record.
 const GROWTH: f64 = 1.10;
-/// ... and by so many cells, so that small blocks may change at all.
+/// Cells by which a block may grow in addition, so that small blocks may change at all.
 const SLACK: f64 = 200.0;
 /// LUT levels that the longest path may have.
 const MAX_LEVELS: u32 = 8;
-/// A kind of cells.
+/// A kind of cells of the FPGA.
 struct Kind {
     name: &'static str,
-    /// How many of them.
+    /// Returns how many of `Cells` are of this kind.
     of: fn(&Cells) -> f64,
-    /// How many a U50 has.
+    /// Number of these cells in a U50.
     has: f64,
-    /// How many of these the card may take, in percent.
+    /// Share of them that the card may take, in percent.
     percent: f64,
 }
 
@@ -52,16 +52,16 @@ const KINDS: [Kind; 5] = [
     Kind { name: "DSP", of: |cells| cells.dsp as f64, has: 5_952.0, percent: 20.0 },
 ];
 
-/// One block.
+/// Figures of one block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Block {
-    /// What the figures are of: a digest of its Verilog.
+    /// Digest of the block's Verilog and its synthesis, which the figures depend on.
     #[serde(default)]
     pub verilog: String,
-    /// How often it stands in the card.
+    /// Number of copies in the card.
     #[serde(default = "once")]
     pub copies: u64,
-    /// The cells of one.
+    /// Cells of one copy.
     pub cells: Cells,
     /// LUT levels of its longest path.
     pub levels: u32,
@@ -85,9 +85,9 @@ impl fmt::Display for Block {
 /// The blocks by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resources {
-    /// The blocks.
+    /// Figures of the blocks.
     pub blocks: BTreeMap<String, Block>,
-    /// Blocks of the card that are not among them yet.
+    /// Blocks of the card that are not synthesised yet.
     #[serde(default)]
     pub missing: Vec<String>,
 }
@@ -130,7 +130,7 @@ impl Resources {
         Ok(())
     }
 
-    /// What a part of a block takes, by the name of its module without `drdma_card_`, and its longest path.
+    /// Cells and longest path of a part of a block, given the name of its module without `drdma_card_`.
     ///
     /// # Errors
     /// There is no such module, yosys is missing, fails or needs more than `limit`.
@@ -149,17 +149,17 @@ impl Resources {
         Ok(format!("{name}: {block}\n  {}\n", block.path.join("\n  ")))
     }
 
-    /// Reads what was recorded.
+    /// Reads the record.
     ///
     /// # Errors
-    /// No file, or not such a file.
+    /// The file cannot be read, or is no record.
     pub fn read(path: &Path) -> Result<Self, String> {
         let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let text = fs::read_to_string(path).map_err(|error| named(&error))?;
         serde_json::from_str(&text).map_err(|error| named(&error))
     }
 
-    /// Records it.
+    /// Writes the record.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -176,8 +176,8 @@ impl Resources {
         self.blocks.values().map(|block| block.levels).max().unwrap_or(0)
     }
 
-    /// What has grown beyond what is recorded; where the card takes more than its share of a U50, by
-    /// anything at all.
+    /// A line for each block that has grown beyond the record; and where the card takes more than its share of a U50,
+    /// for any growth of the card.
     pub fn grown(&self, recorded: &Self) -> Vec<String> {
         let mut grown = Vec::new();
         for (name, block) in &self.blocks {
@@ -187,7 +187,7 @@ impl Resources {
             };
             for Kind { name: what, of, .. } in KINDS {
                 let (now, then) = (of(&block.cells), of(&before.cells));
-                // A memory is worth many cells.
+                // A memory counts as many cells, so it has no slack.
                 let slack = if matches!(what, "LUTs" | "registers") { SLACK } else { 1.0 };
                 if now > then * GROWTH + slack {
                     grown.push(format!("{name}: {now} {what}, {then} are recorded"));
@@ -198,7 +198,7 @@ impl Resources {
                 grown.push(format!("{name}: {now} LUT levels, {then} are recorded"));
             }
         }
-        // Beyond its share the card may not grow at all.
+        // Above its share the card may not grow at all.
         let (total, before) = (self.total(), recorded.total());
         for Kind { name: what, of, has, percent } in KINDS {
             let (now, then) = (of(&total), of(&before));
@@ -211,11 +211,11 @@ impl Resources {
         grown
     }
 
-    /// The targets and whether they are reached.
+    /// The targets, and whether they are reached.
     pub fn summary(&self) -> String {
         let total = self.total();
         let mut table = markdown(&["", "card", "U50", "share", "target", ""]);
-        // A part of the card can miss a target, but not meet it.
+        // A part of the card can miss a target, but cannot meet it.
         let verdict = |met| match met {
             true if self.missing.is_empty() => "met",
             true => "not yet",
@@ -260,7 +260,7 @@ impl Resources {
         )
     }
 
-    /// docs/resources.md.
+    /// The page docs/resources.md.
     pub fn page(&self) -> String {
         let mut table = markdown(&["", "LUTs", "registers", "BRAM36", "URAM", "DSP", "levels"]);
         let row = |name: &str, cells: &Cells, levels| {
@@ -289,7 +289,7 @@ impl Resources {
         page
     }
 
-    /// What the figures are without.
+    /// Text on blocks that the figures are without.
     fn without(&self) -> String {
         match self.missing.is_empty() {
             true => String::new(),

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 pub struct Cells {
     /// LUTs, also those used as memory or shift register.
     pub luts: u64,
-    /// Registers.
+    /// Number of registers.
     pub registers: u64,
     /// Halves of block RAMs of 36 Kibit.
     pub bram18: u64,
-    /// UltraRAMs.
+    /// Number of UltraRAMs.
     pub uram: u64,
-    /// Multipliers.
+    /// Number of multipliers.
     pub dsp: u64,
 }
 
@@ -102,20 +102,20 @@ pub fn read(json: impl Read, name: &str) -> Result<Netlist, String> {
     file.modules.remove(name).ok_or_else(|| format!("the netlist has no module {name}"))
 }
 
-/// What a cell is to paths.
+/// Role of a cell in paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// From every input to every output, in so many levels.
+    /// Paths lead from every input to every output, through this many levels.
     Gate(u32),
-    /// A carry chain: a level, but none from one part of the chain to the next.
+    /// Carry chain: one level, and none from one part of the chain to the next.
     Carry,
-    /// A path begins at its outputs and ends at its inputs.
+    /// Paths begin at its outputs and end at its inputs.
     Register,
     /// Memory in LUTs: a level from the address to the output; written with the clock.
     LutMemory,
 }
 
-/// Whether an output of a memory in LUTs is what stands at that address. A memory that is read at two addresses has
+/// Whether an input of a memory in LUTs is the address of an output. A memory that is read at two addresses has
 /// an output for each, and is written at one of these.
 fn reads(input: &str, output: &str) -> bool {
     match (input.strip_prefix("ADDR"), output.strip_prefix("DO")) {
@@ -125,7 +125,7 @@ fn reads(input: &str, output: &str) -> bool {
     }
 }
 
-/// A kind of cell: its role, and what it counts as.
+/// Role of a kind of cell, and the cells that it counts as.
 fn kind(name: &str) -> Result<(Role, Cells), String> {
     let luts = |luts| Cells { luts, ..Cells::default() };
     let none = Cells::default();
@@ -145,17 +145,17 @@ fn kind(name: &str) -> Result<(Role, Cells), String> {
         "RAM32X1D" | "RAM64X1D" | "RAM128X1S" => Ok((Role::LutMemory, luts(2))),
         "RAM32M" | "RAM64M" | "RAM128X1D" | "RAM256X1S" => Ok((Role::LutMemory, luts(4))),
         "RAM32M16" | "RAM64M8" | "RAM256X1D" | "RAM512X1S" => Ok((Role::LutMemory, luts(8))),
-        // Another block, left out.
+        // The cell is another block, which is synthesised by itself.
         block if block.starts_with("drdma_") => Ok((Role::Register, none)),
         other => Err(format!("what yosys calls {other} is not known here")),
     }
 }
 
 impl Netlist {
-    /// All cells.
+    /// Number of cells, by kind.
     ///
     /// # Errors
-    /// A cell of an unknown kind.
+    /// A cell is of an unknown kind.
     pub fn cells(&self) -> Result<Cells, String> {
         let count = |sum: Cells, cell: &Cell| Ok(sum + kind(&cell.kind)?.1);
         self.cells.values().try_fold(Cells::default(), count)
@@ -164,7 +164,7 @@ impl Netlist {
     /// The LUT levels of the longest path, and the names of the nets on it.
     ///
     /// # Errors
-    /// A cell of an unknown kind, or a loop.
+    /// A cell is of an unknown kind, or there is a loop.
     pub fn longest_path(&self) -> Result<(u32, Vec<String>), String> {
         let graph = Graph::new(self)?;
         let depths = graph.depths()?;
@@ -205,9 +205,9 @@ impl Netlist {
     }
 }
 
-/// An arc from a net to another, in so many levels.
+/// Arcs between nets, each with its number of levels.
 struct Graph {
-    /// For every net that a gate drives: what it depends on.
+    /// For every net that a gate drives: the nets that it depends on, and the levels between.
     arcs: HashMap<u32, Vec<(u32, u32)>>,
 }
 
@@ -244,7 +244,7 @@ impl Graph {
         Ok(Self { arcs })
     }
 
-    /// Depth first, without recursion: paths are long.
+    /// Depths of all nets, found depth first without recursion, as paths are long.
     fn depths(&self) -> Result<Depths, String> {
         let mut depths = Depths::new();
         let mut open: HashMap<u32, ()> = HashMap::new();
@@ -264,7 +264,7 @@ impl Graph {
                     .filter(|from| !depths.contains_key(from))
                     .collect();
                 if missing.is_empty() {
-                    // The first of those that are as deep.
+                    // The first of the deepest nets is taken.
                     let deepest = arcs
                         .iter()
                         .rev()

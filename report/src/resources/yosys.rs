@@ -1,4 +1,4 @@
-//! Running yosys on one block after another.
+//! Runs yosys on one block after another.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,11 +17,11 @@ use super::netlist::{self, Netlist};
 
 /// The module in which the card's blocks stand; the one around it, `drdma_card`, only names its ports anew.
 const CARD: &str = "drdma_card_core";
-/// What the names of the blocks' modules begin with.
+/// Prefix of the names of the blocks' modules.
 const PREFIX: &str = "drdma_card_";
-/// What is called a block beside them: everything in the card that is in no block.
+/// Name of the rest of the card, as a block: everything that is in no other block.
 const REST: &str = "card";
-/// What is done with a block's Verilog.
+/// Yosys' commands for a block's Verilog.
 const SYNTHESIS: &str = "synth_xilinx -family xcup -noiopad -noclkbuf; flatten; clean";
 
 /// The card's Verilog, module by module.
@@ -31,10 +31,10 @@ pub struct Design {
 }
 
 impl Design {
-    /// Takes the card's Verilog apart.
+    /// Takes the card's Verilog apart into modules.
     ///
     /// # Errors
-    /// It has no module of the card.
+    /// The Verilog has no module of the card.
     pub fn new(verilog: &str) -> Result<Self, String> {
         let modules: BTreeMap<_, _> = verilog
             .split("\nmodule ")
@@ -61,12 +61,12 @@ impl Design {
         &self.blocks
     }
 
-    /// Whether the card has a module of this name, a block or a part of one.
+    /// True if the card has a module of this name, a block or a part of one.
     pub fn has(&self, name: &str) -> bool {
         self.modules.contains_key(&format!("{PREFIX}{name}"))
     }
 
-    /// How often a block stands in the card.
+    /// Number of a block's copies in the card.
     pub fn copies(&self, block: &str) -> u64 {
         let name = format!("{PREFIX}{block}");
         match block {
@@ -75,8 +75,8 @@ impl Design {
         }
     }
 
-    /// A block's module, and its Verilog: every module in it; of the rest of the card the other
-    /// blocks' ports.
+    /// A block's module, and the Verilog of every module in it; for the rest of the card, with only the ports of
+    /// the blocks.
     fn verilog(&self, block: &str) -> (String, String) {
         let top = match block {
             REST => CARD.to_owned(),
@@ -103,36 +103,36 @@ impl Design {
         (top, text)
     }
 
-    /// What a block's figures depend on: of its Verilog and what is done with it.
+    /// Digest of what a block's figures depend on: its Verilog, and the commands of its synthesis.
     pub fn digest(&self, block: &str) -> String {
         let digest = Sha256::new().chain_update(SYNTHESIS).chain_update(self.verilog(block).1);
         digest.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-/// What may be modules that stand in this one: the first words of its lines.
+/// Candidates for modules that stand in this one: the first words of its lines.
 fn instances(module: &str) -> impl Iterator<Item = &str> {
     module.lines().skip(1).filter_map(|line| line.split_whitespace().next())
 }
 
-/// A folder for yosys, deleted in the end.
+/// A folder for yosys, which is deleted when this is dropped.
 pub struct Folder {
     path: PathBuf,
     limit: Duration,
 }
 
 impl Folder {
-    /// Makes it. A block that takes longer than `limit` is an error.
+    /// Makes the folder. A block that takes longer than `limit` is an error.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The folder cannot be made.
     pub fn new(limit: Duration) -> Result<Self, String> {
         let path = env::temp_dir().join(format!("drdma-resources-{}", process::id()));
         fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Self { path, limit })
     }
 
-    /// Synthesises a block and gives its flat netlist.
+    /// Synthesises a block, and returns its flat netlist.
     ///
     /// # Errors
     /// yosys is missing, fails, or takes too long.
@@ -158,7 +158,7 @@ impl Folder {
                 break status;
             }
             if started.elapsed() > self.limit {
-                // It may have ended meanwhile.
+                // The process may have ended since.
                 let _ = child.kill();
                 let _ = child.wait();
                 let limit = self.limit.as_secs();
@@ -172,7 +172,7 @@ impl Folder {
         }
         let opened = File::open(&json).map_err(|e| format!("{}: {e}", json.display()))?;
         let netlist = netlist::read(BufReader::new(opened), &module);
-        // Tens of megabytes.
+        // The file has tens of megabytes.
         let _ = fs::remove_file(&json);
         netlist
     }

@@ -39,10 +39,10 @@ const PEER_MAC: u64 = 0x0200_0000_1000;
 const PEER_IP: u32 = 0x0a00_1000;
 const PEER_QPN: u32 = 0x1000;
 const QKEY: u32 = 0x1122;
-/// Where WRITEs go, and under which key.
+/// Remote address and key of WRITEs.
 const REMOTE: u64 = 0x7000_0000_0000;
 const RKEY: u32 = 0x4321;
-/// From the address of a column to that of the next, of WRITEs by columns.
+/// Distance from the remote address of a column to that of the next, of WRITEs by columns.
 const COLUMN_DISTANCE: u64 = 1 << 32;
 /// Blocks of a queue pair's ring for a request, at most.
 const REQUEST_BLOCKS: usize = (4 + MAX_REGIONS * (2 + MAX_ELEMENTS)).div_ceil(BLOCK / GRANULE);
@@ -65,20 +65,20 @@ static VERILOG: OnceLock<PathBuf> = OnceLock::new();
 
 /// Measures another card from now on: Verilog that `cargo xtask verilog` wrote.
 pub fn use_verilog(file: PathBuf) {
-    // The first one stays.
+    // If several are named, the first one counts.
     let _ = VERILOG.set(file);
 }
 
-/// Where the cards' waveforms go, if anywhere.
+/// File of the cards' waveforms, if they are written.
 static TRACE: OnceLock<PathBuf> = OnceLock::new();
 
 /// Writes the waveforms of the next card to a file.
 pub fn write_trace(file: PathBuf) {
-    // The first one stays.
+    // If several are named, the first one counts.
     let _ = TRACE.set(file);
 }
 
-/// The card of every experiment.
+/// Configuration of the card of every experiment.
 pub fn card() -> rtl::Config {
     rtl::Config {
         pcie: host(),
@@ -89,22 +89,22 @@ pub fn card() -> rtl::Config {
     }
 }
 
-/// Why an experiment gave no figure.
+/// Why an experiment has no figure.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The library or the card refused something.
     #[error("{0}")]
     Refused(String),
-    /// A request ended badly.
+    /// A request completed with an error.
     #[error("request {wr_id} completed with {status}")]
     Status { wr_id: u64, status: Status },
     /// The card stopped.
     #[error("no frame and no completion for {PATIENCE_CYCLES} cycles")]
     Stuck,
-    /// A peer got packets that are wrong.
+    /// A peer received wrong packets.
     #[error("wrong packets: {0}")]
     Wire(String),
-    /// A peer got other messages than it should have.
+    /// A peer received other messages than it should.
     #[error("destination {destination}, message {message}: {what}")]
     Payload { destination: usize, message: usize, what: String },
 }
@@ -123,18 +123,18 @@ refused!(
     CardError
 );
 
-/// What the simulation itself did, while the host waited.
+/// Work of the simulation while the host waited.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulated {
-    /// Cycles.
+    /// Number of simulated cycles.
     pub cycles: u64,
-    /// The time that they took.
+    /// Time that the simulation took.
     pub time: Duration,
-    /// The processor's time of it.
+    /// Processor time that the simulation took.
     pub processor: Duration,
 }
 
-/// The time for which this thread has had a processor; 0 where the system does not tell.
+/// The time for which this thread has had a processor; 0 where the system does not report it.
 fn processor_time() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ns = text.split(' ').next().and_then(|ns| ns.parse().ok());
@@ -172,33 +172,33 @@ impl<C: Card> Card for Probe<C> {
     }
 }
 
-/// What a run gave.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The bytes of all frames, without FCS.
+    /// Bytes of all frames, without FCS.
     pub frame_bytes: u64,
-    /// From the first doorbell to the last byte on the wire.
+    /// Time from the first doorbell to the last byte on the wire.
     pub span: Span,
-    /// When the last byte of the first frame was on the wire, in nanoseconds since reset.
+    /// Time when the last byte of the first frame was on the wire, in nanoseconds since reset.
     pub first_frame_ns: u64,
-    /// The card's counters.
+    /// Counters of the card.
     pub counters: Counters,
     /// Bytes of send queue ring that the requests took.
     pub ring_bytes: u64,
     /// Address of every buffer, as the card sees it.
     pub addresses: Vec<u64>,
-    /// What arrived at each destination.
+    /// Messages that arrived at each destination.
     pub messages: Vec<Vec<Message>>,
-    /// What the simulation did.
+    /// Cycles and time of the simulation.
     pub simulated: Simulated,
-    /// What the card's reads used of the host's limits.
+    /// Use of the host's limits by the card's reads.
     pub usage: Usage,
 }
 
 /// Runs an experiment on the simulated hardware and checks every message that arrives.
 ///
 /// # Errors
-/// Anything that is not exactly as it should be.
+/// An error of the card, or a message that differs from the expected one.
 pub fn run(experiment: &Experiment, expected: &[Destination]) -> Result<Outcome, RunError> {
     let network = Network::new();
     let config = rtl::Config { words: experiment.words, ..card() };
@@ -227,7 +227,7 @@ fn run_on(
     let simulated = Arc::new(Mutex::new(Simulated::default()));
     let card = Probe { card, cycles, simulated: Arc::clone(&simulated) };
     let mut options = Options::new(MAC, IP.into());
-    // What has no plan is read as the registers say, long contiguous requests too.
+    // A request without a plan is read as the registers say, a long contiguous one, too.
     options.max_read = Some(MAX_READ.reset);
     let context = Context::open(Box::new(card), options)?;
     let pd = context.protection_domain();
@@ -342,7 +342,7 @@ fn add_peer(experiment: &Experiment, network: &Network, index: u32, qpn: u32) ->
     })
 }
 
-/// Waits for so many completions, all of which must be successes.
+/// Waits for `count` completions, all of which must be successes.
 fn wait(
     context: &Context,
     network: &Network,
@@ -372,12 +372,12 @@ fn wait(
     Ok(())
 }
 
-/// Where a column goes.
+/// Remote address of a column.
 fn column_addr(column: usize) -> u64 {
     REMOTE + column as u64 * COLUMN_DISTANCE
 }
 
-/// Compares what arrived at each destination, message by message and byte by byte, with what should
+/// Compares the messages that arrived at each destination, byte by byte, with those that should
 /// have.
 fn check(
     experiment: &Experiment,
@@ -429,7 +429,7 @@ mod tests {
         shapes::{build, draw, shape::Shape},
     };
 
-    /// On the reference model, which needs no time.
+    /// Runs an experiment on the reference model, in no simulated time.
     fn model(experiment: &Experiment) -> Outcome {
         let network = Network::new();
         let card = SoftCard::new(network.clone());

@@ -1,4 +1,4 @@
-//! An experiment's requests in the library's words.
+//! Posts an experiment's requests with the library.
 
 use libdrdma::{
     Bitmapped, CompletionQueue, Contiguous, Destination, KeyType, MemoryRegion, Operation,
@@ -23,7 +23,7 @@ const SHARED_BLOCKS: u32 = 1 << 16;
 /// the schedule that suits them best.
 ///
 /// # Errors
-/// What the library refuses, or what `wait` says.
+/// The library refuses a request, or `wait` fails.
 pub fn post<'m>(
     experiment: &Experiment,
     pd: &ProtectionDomain,
@@ -172,7 +172,7 @@ fn mask(experiment: &Experiment) -> RowMask {
     }
 }
 
-/// The schedule that an application would find for a bitmap.
+/// The schedule that an application would choose for a bitmap.
 fn schedule(
     region: &Region,
     memory: &[MemoryRegion],
@@ -192,7 +192,7 @@ fn schedule(
         .map_err(|error| RunError::Refused(error.to_string()))
 }
 
-/// The plan that an application would find.
+/// The fetch plan that an application would choose.
 fn plan(
     regions: &[libdrdma::Region<'_>],
     memory: &[MemoryRegion],
@@ -207,7 +207,7 @@ fn plan(
         .map_err(|error| RunError::Refused(error.to_string()))
 }
 
-/// A partitioned region in the library's words.
+/// A partitioned region as the library has it.
 fn partitioned<'m>(
     list: &layout::Partitioned,
     memory: &'m [MemoryRegion],
@@ -232,7 +232,7 @@ fn with_columns<'m, I: PartitionId>(
         .fold(region, |region, (entries, values)| region.typed_column(entries, 0, values))
 }
 
-/// Where the entries of columns are, and what they lead to.
+/// The entries of columns, and the memory that they lead to.
 fn kind_columns<'m>(
     columns: &[KindColumn],
     memory: &'m [MemoryRegion],
@@ -248,7 +248,7 @@ fn kind_columns<'m>(
     columns.iter().flat_map(of).collect()
 }
 
-/// A partitioned region whose ids the card makes, likewise.
+/// A partitioned region whose ids the card makes from keys, as the library has it.
 fn keyed<'m>(
     list: &layout::Partitioned,
     memory: &'m [MemoryRegion],
@@ -262,7 +262,7 @@ fn keyed<'m>(
     with_columns(Partitioned::by(by).rows(list.ids.len), list, memory).build()
 }
 
-/// Regions in the library's words.
+/// Regions as the library has them.
 fn told_all<'m>(
     list: &[Region],
     memory: &'m [MemoryRegion],
@@ -270,7 +270,7 @@ fn told_all<'m>(
     list.iter().map(|region| told_with(region, memory, None)).collect()
 }
 
-/// A region in the library's words, with fetch rows if it is bitmapped and there are any.
+/// A region as the library has it, with fetch rows if it is bitmapped and there are any.
 fn told_with<'m>(
     region: &Region,
     memory: &'m [MemoryRegion],

@@ -1,4 +1,4 @@
-//! A shape's requests: tables, regions, and how many there are.
+//! Builds a shape's requests: tables, regions, and their number.
 
 use drdma_abi::{
     roce::Transport,
@@ -13,17 +13,17 @@ use crate::{
     layout::{Keys, Partitioned, Piece, Place, Post, Region, RowMask},
 };
 
-/// Nanoseconds that a run takes at the least, by its bound: 2 MiB at the wire's rate. What is left of the
-/// start beside the first latency is little then.
+/// Least time of a run in nanoseconds, by its bound: 2 MiB at the wire's rate. The part of the start that is not
+/// first latency is small then.
 const LEAST_NS: f64 = 170_000.0;
-/// Requests: least and most.
+/// Least and greatest number of requests.
 const POSTS: (u32, u32) = (3, 256);
 /// Rows of a request that is made shorter, at least.
 const LEAST_ROWS: u64 = 1 << 10;
 /// Blocks of the queue's ring.
 const RING_BLOCKS: u64 = 1 << 16;
 
-/// The experiment of a shape, as many requests as it says or as are enough.
+/// The experiment of a shape, with as many requests as it says, or as are enough.
 pub fn experiment(shape: &Shape) -> Experiment {
     let posts = shape.posts.unwrap_or_else(|| {
         let one = build(shape, 1).expected_ns();
@@ -32,14 +32,14 @@ pub fn experiment(shape: &Shape) -> Experiment {
     build(shape, posts)
 }
 
-/// The shape with so few rows that three requests take no longer than they should, but 1 Ki at least.
+/// The shape with so few rows that three requests do not take too long, but at least 1,024.
 pub fn shortened(shape: Shape) -> Shape {
     let one = build(&shape, 1).expected_ns();
     let rows = (shape.rows as f64 * (LEAST_NS / one).min(1.0)) as u64;
     Shape { rows: rows.max(LEAST_ROWS).min(shape.rows), ..shape }
 }
 
-/// Requests that the ring holds.
+/// Number of requests that the ring has room for.
 fn most_posts(shape: &Shape) -> u32 {
     let (regions, elements) = match (shape.by, shape.mask) {
         (_, RowMask::Period) => (1, shape.columns.len() as u64),
@@ -49,7 +49,7 @@ fn most_posts(shape: &Shape) -> u32 {
     (RING_BLOCKS / granules.div_ceil((BLOCK / GRANULE) as u64)) as u32
 }
 
-/// Rows that one of `0..=destinations` gets each: the last one stands for none of them.
+/// Index of the destination of each row; `destinations` stands for none.
 fn owners(shape: &Shape, rows: u64) -> Vec<usize> {
     let mut random = Random::new(shape.seed);
     let owner = |random: &mut Random| match random.below(100) < shape.select {
@@ -83,7 +83,7 @@ fn build(shape: &Shape, posts: u32) -> Experiment {
     }
 }
 
-/// Where a column, or a table, begins in its buffer.
+/// Offset of a column, or a table, in its buffer.
 fn start(at: At, random: &mut Random) -> u64 {
     match at {
         At::Page => 0,
@@ -160,12 +160,12 @@ fn columns(shape: &Shape, posts: u64) -> (Vec<Vec<u8>>, Vec<Post>) {
     (buffers, (0..posts).map(post).collect())
 }
 
-/// Partitions that the card makes: one for each destination, and one for the rows that nobody gets.
+/// Number of partitions that the card makes: one for each destination, and one for rows without any.
 fn partitions(shape: &Shape) -> u64 {
     shape.destinations as u64 + u64::from(shape.select < 100)
 }
 
-/// A key of that partition.
+/// A random key that Murmur3 puts into that partition.
 pub fn key_of(random: &mut Random, partition: usize, width: u64, partitions: u64) -> Vec<u8> {
     loop {
         let key = random.u64();
@@ -179,7 +179,7 @@ pub fn key_of(random: &mut Random, partition: usize, width: u64, partitions: u64
     }
 }
 
-/// One destination has a queue of its own.
+/// A post of these regions; a single destination has a queue of its own.
 fn posted(mut destinations: Vec<Vec<Region>>) -> Post {
     match destinations.len() {
         1 => Post::Own { to: 0, regions: destinations.swap_remove(0) },
@@ -197,7 +197,7 @@ fn row_store(shape: &Shape, posts: u64) -> (Vec<Vec<u8>>, Vec<Post>) {
         pattern.push((row, *width));
         row += width;
         if random.below(2) == 0 {
-            // Another column, which is not sent.
+            // The gap is another column, which is not sent.
             row += match shape.at {
                 At::Odd => 1 + random.below(*width),
                 At::Page | At::Line => *width,

@@ -5,20 +5,20 @@ use drdma_verilated::testbench::Random;
 use super::shape::{At, By, MOST_COLUMNS, MOST_ROW, Shape};
 use crate::layout::RowMask;
 
-/// Destinations of a drawn shape, at most: shapes that are named may have more.
+/// Destinations of a drawn shape, at most; shapes of the command line may have more.
 const DRAWN_DESTINATIONS: u64 = 64;
-/// Rows of a request: least and most.
+/// Least and greatest number of a request's rows.
 const ROWS: (u64, u64) = (1 << 10, 64 << 10);
 /// Percent of the rows that are sent, at least.
 const LEAST_SELECTED: u64 = 5;
 
-/// The shapes of a seed: the first ones of a longer list are those of a shorter one.
+/// Shapes of a seed. A longer list begins with the shapes of a shorter one.
 pub fn shapes(seed: u64, count: usize) -> Vec<Shape> {
     let mut random = Random::new(seed);
     (0..count).map(|_| shape(&mut random)).collect()
 }
 
-/// A number from `least` to `most`; each octave is as likely as any other.
+/// A random number from `least` to `most`; each octave is equally likely.
 fn log(random: &mut Random, least: u64, most: u64) -> u64 {
     let share = random.below(1 << 32) as f64 / (1_u64 << 32) as f64;
     let value = least as f64 * ((most + 1) as f64 / least as f64).powf(share);
@@ -42,7 +42,7 @@ fn shape(random: &mut Random) -> Shape {
     let fit = (u64::from(mtu) / row).max(1);
     Shape {
         columns,
-        // Half of them are powers of two, as batches often are.
+        // Half of the numbers are powers of two, as batches often have.
         rows: if even(random, 2) { rows.next_power_of_two() } else { rows },
         destinations: log(random, 1, DRAWN_DESTINATIONS) as usize,
         by,
@@ -80,13 +80,13 @@ fn columns(random: &mut Random) -> Vec<u64> {
         (count, count * log(random, 1, MOST_ROW / MOST_COLUMNS as u64))
     };
     match random.below(4) {
-        // Alike.
+        // All widths are equal.
         0 => vec![row / count; count as usize],
-        // Alike, a power of two.
+        // All widths are the same power of two.
         1 => vec![1 << (row / count).ilog2(); count as usize],
-        // Powers of two.
+        // Widths are different powers of two.
         2 => (0..count).map(|_| 1 << random.below(u64::from((row / count).ilog2()) + 1)).collect(),
-        // Anything: a byte each, and the rest among them at random.
+        // Widths are random: a byte each, and the other bytes at random.
         _ => {
             let shares: Vec<u64> = (0..count).map(|_| random.below(1 << 16)).collect();
             let all: u64 = shares.iter().sum::<u64>().max(1);
@@ -111,7 +111,7 @@ mod tests {
             assert!((ROWS.0..=ROWS.1).contains(&shape.rows), "{shape}");
             assert!((1..=DRAWN_DESTINATIONS as usize).contains(&shape.destinations), "{shape}");
             assert!((LEAST_SELECTED..=100).contains(&shape.select), "{shape}");
-            // What is printed is what `--shape` takes.
+            // The printed form is what `--shape` takes.
             assert_eq!(shape.to_string().parse::<Shape>().as_ref(), Ok(shape));
         }
         let any =

@@ -1,5 +1,4 @@
-//! Shapes that nobody chose: random ones, drawn from a seed, and the share of the bound that the card
-//! reaches with each.
+//! Random shapes, drawn from a seed, and the share of the bound that the card reaches with each.
 //!
 //! | module | |
 //! |---|---|
@@ -27,15 +26,15 @@ use drdma_sim::clock::NS_PER_CYCLE;
 use crate::{experiment::Measurement, spent};
 use shape::Shape;
 
-/// The share of the bound that every shape is to reach.
+/// Share of the bound that every shape should reach.
 pub const LEAST: f64 = 0.85;
-/// What the geometric mean of all is to reach.
+/// Geometric mean of the shares that all shapes together should reach.
 pub const MEAN: f64 = 0.95;
 
-/// A shape and what it gave; text if it failed.
+/// A shape and its measurement; a text if it failed.
 pub type Ran = (Shape, Result<Measurement, String>);
 
-/// Measures shapes, so many at a time; the answers are in the same order.
+/// Measures shapes, `threads` at a time; the results are in the same order.
 pub fn run(shapes: Vec<Shape>, threads: usize) -> Vec<Ran> {
     let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Option<Ran>>> = shapes.iter().map(|_| Mutex::default()).collect();
@@ -62,7 +61,7 @@ pub fn run(shapes: Vec<Shape>, threads: usize) -> Vec<Ran> {
     taken.collect()
 }
 
-/// What went wrong, a line each.
+/// A line for each shape that failed.
 pub fn failures(ran: &[Ran]) -> Vec<String> {
     let wrong = |(shape, result): &Ran| {
         Some(format!("the card did wrong in {shape}: {}", result.as_ref().err()?))
@@ -70,7 +69,7 @@ pub fn failures(ran: &[Ran]) -> Vec<String> {
     ran.iter().filter_map(wrong).collect()
 }
 
-/// A random shape, made shorter if it would take too long.
+/// Measures a random shape, shortened if it would take too long.
 fn one(shape: &Shape) -> Ran {
     let shape = match shape.posts {
         Some(_) => shape.clone(),
@@ -80,10 +79,10 @@ fn one(shape: &Shape) -> Ran {
     (shape, result)
 }
 
-/// One shape exactly as it is told, and where its cycles went.
+/// Measures one shape exactly as it is given, and describes where its cycles went.
 ///
 /// # Errors
-/// The card did something wrong, or nothing.
+/// The card sent wrong packets, or did not complete.
 pub fn explain(shape: &Shape) -> Result<String, String> {
     let experiment = build::experiment(shape);
     let found = experiment.measure().map_err(|error| error.to_string())?;
@@ -104,7 +103,7 @@ mod tests {
         let found = found.as_ref().unwrap();
         assert_eq!((found.posts, found.payload % 12), (4, 0));
         assert!((0.1..=1.0).contains(&found.share()), "{}", spent::rate(found));
-        // No card reads less than must be read.
+        // The card cannot read less than the bound's least.
         let ((reads, bytes), least) = (found.reads(), found.bound);
         assert!(reads >= least.reads && bytes >= least.read_bytes, "{reads}, {bytes}: {least:?}");
         let text = explain(&shape).unwrap();

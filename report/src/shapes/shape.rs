@@ -11,18 +11,18 @@ pub const MOST_COLUMNS: usize = drdma_abi::work_request::MAX_ELEMENTS;
 /// Bytes of a row, at most.
 pub const MOST_ROW: u64 = 1 << 10;
 
-/// How rows are told which destination they go to.
+/// How the destination of a row is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// A bitmap a destination.
+    /// By a bitmap for each destination.
     Bitmaps,
-    /// An id a row: a partitioned region.
+    /// By an id for each row: a partitioned region.
     Ids,
-    /// An integer of 4 B a row, of which the card makes the id by Murmur3.
+    /// By an integer of 4 B for each row, of which the card makes the id by Murmur3.
     Key4,
-    /// The same of 8 B.
+    /// By an integer of 8 B for each row, of which the card makes the id by Murmur3.
     Key8,
-    /// A stretch of rows a destination: strided regions whose extents are the columns of a row store.
+    /// By stretches of rows, one a destination: strided regions whose extents are the columns of a row store.
     Extents,
 }
 
@@ -32,7 +32,7 @@ impl By {
         self == Self::Ids || self.key_width().is_some()
     }
 
-    /// Bytes of a key of which ids are made.
+    /// Bytes of a key that ids are made of; `None` without keys.
     pub fn key_width(self) -> Option<u64> {
         match self {
             Self::Key4 => Some(4),
@@ -42,45 +42,45 @@ impl By {
     }
 }
 
-/// Where columns begin.
+/// Alignment of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// At a page.
+    /// Columns begin at a page.
     Page,
-    /// At a cache line.
+    /// Columns begin at a cache line.
     Line,
-    /// At an odd address.
+    /// Columns begin at an odd address.
     Odd,
 }
 
-/// A shape.
+/// A shape of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Bytes of a value of each column.
     pub columns: Vec<u64>,
-    /// Rows of a request, those that are not selected among them.
+    /// Rows of a request, including those that are not selected.
     pub rows: u64,
-    /// Destinations.
+    /// Number of destinations.
     pub destinations: usize,
-    /// How rows find them.
+    /// How the destination of a row is determined.
     pub by: By,
     /// Percent of the rows that are sent.
     pub select: u64,
-    /// The path MTU.
+    /// Path MTU in bytes.
     pub mtu: u32,
-    /// One region of all columns, or a region a column.
+    /// Row mask: one region of all columns, or a region for each column.
     pub mask: RowMask,
-    /// Rows of a message; otherwise as many as fit a packet.
+    /// Rows of a message; `None` for as many as fit a packet.
     pub pack: Option<u32>,
-    /// Where columns begin.
+    /// Alignment of columns.
     pub at: At,
-    /// WRITE; otherwise SEND.
+    /// True for WRITEs, false for SENDs.
     pub write: bool,
     /// A WRITE by columns: each column goes to an address of its own.
     pub by_columns: bool,
-    /// Requests; otherwise as many as make the first one's latency small.
+    /// Number of requests; `None` for as many as make the first one's latency small.
     pub posts: Option<u32>,
-    /// Which rows are selected, where they go, and where columns begin.
+    /// Seed of the selected rows, their destinations, and the columns' addresses.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What random shapes gave, together.
+//! Summary of random shapes.
 
 use super::{LEAST, MEAN, Ran};
 use crate::{
@@ -6,17 +6,17 @@ use crate::{
     page::{finished, markdown},
 };
 
-/// Shapes in the list of the worst.
+/// Number of shapes in the list of the worst.
 const WORST: usize = 10;
 
-/// What shapes gave: a line each.
+/// Results of shapes, a line each.
 pub struct Summary {
     /// Shape, Gb/s, bound, share, as they were measured.
     lines: Vec<(String, f64, f64, f64)>,
 }
 
 impl Summary {
-    /// Those that did not fail.
+    /// Makes a summary of the shapes that did not fail.
     pub fn of(ran: &[Ran]) -> Self {
         let line = |(shape, result): &Ran| {
             let found = result.as_ref().ok()?;
@@ -25,23 +25,23 @@ impl Summary {
         Self { lines: ran.iter().filter_map(line).collect() }
     }
 
-    /// Geometric mean of the shares; 1 of none.
+    /// Geometric mean of the shares; 1 without shapes.
     pub fn mean(&self) -> f64 {
         let logs: f64 = self.lines.iter().map(|(.., share)| share.ln()).sum();
         (logs / self.lines.len().max(1) as f64).exp()
     }
 
-    /// The smallest share; 1 of none.
+    /// The smallest share; 1 without shapes.
     pub fn least(&self) -> f64 {
         self.lines.iter().map(|(.., share)| *share).fold(1.0, f64::min)
     }
 
-    /// True if mean and minimum are what they are to be.
+    /// True if mean and minimum reach their targets.
     pub fn met(&self) -> bool {
         self.mean() >= MEAN && self.least() >= LEAST
     }
 
-    /// Mean and minimum, beside what they are to be.
+    /// Mean and minimum, with their targets.
     pub fn text(&self) -> String {
         let verdict = |met| if met { "met" } else { "**missed**" };
         let (mean, least) = (self.mean(), self.least());
@@ -58,14 +58,14 @@ impl Summary {
         table(self.lines.iter())
     }
 
-    /// The worst ones, the worst first.
+    /// The worst shapes, the worst first.
     pub fn worst(&self) -> String {
         let mut lines: Vec<_> = self.lines.iter().collect();
         lines.sort_by(|a, b| a.3.total_cmp(&b.3));
         table(lines.into_iter().take(WORST))
     }
 
-    /// The shares, sorted.
+    /// Plot of the shares, sorted.
     pub fn picture(&self) -> Picture {
         let mut shares: Vec<f64> = self.lines.iter().map(|(.., share)| *share).collect();
         shares.sort_by(f64::total_cmp);

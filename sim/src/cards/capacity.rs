@@ -66,7 +66,7 @@ fn the_last_entry_of_every_table_works_as_the_first<C: Simulated>() {
 fn an_entry_behind_the_last_does_not_exist<C: Simulated>() {
     let mut rig = rig::<C>();
     let peer = rig.add_queue_pair(0, Transport::Rc, 7);
-    // What is written behind a table's end is nowhere: not in the table, not in the one behind it.
+    // Writes behind a table's end have no effect: neither on this table nor on the next one.
     rig.write_entry(&QUEUE_PAIRS, LAST + 1, &QueuePairEntry::default());
     rig.write_entry(&MEMORY_REGIONS, MEMORY_REGIONS.entries, &MemoryRegionEntry::default());
     rig.write_entry(&SEND_QUEUES, LAST + 1, &SendQueueEntry::default());

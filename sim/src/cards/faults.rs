@@ -60,7 +60,7 @@ fn requests_before_the_failing_one_complete_first<C: Simulated>() {
     let mut rig = rig::<C>();
     rig.post(1, &one(1, 1));
     rig.post(1, &one(2, 1));
-    // Sent, at least: what was not when the third one fails is flushed.
+    // The first two requests are sent, at least: those that are not when the third one fails are flushed.
     rig.progress(3);
     rig.post(1, &out_of_bounds(3, 1));
     rig.post(1, &one(4, 1));
@@ -123,7 +123,7 @@ fn late_failures<C: Simulated>(rig: &mut Rig<C>) -> Vec<(Option<Request>, Reques
 
 fn a_request_behind_a_failed_one_of_its_queue_has_no_effect<C: Simulated>() {
     let behind = [
-        // Refused for its own region; right, to the other queue pair alone; to both.
+        // Cases: the request is refused for its own region; it is right, for the other queue pair alone; or for both.
         vec![to(1, vec![contiguous(SIZE - 9, 10)])],
         vec![to(1, vec![contiguous(0, 500)])],
         vec![to(1, vec![contiguous(0, 500)]), to(2, vec![contiguous(SIZE, 1)])],
@@ -149,7 +149,7 @@ fn a_request_behind_a_failed_one_of_its_queue_has_no_effect<C: Simulated>() {
             assert_eq!(rig.network.traffic().frames, 1, "case {case}, {destinations:?}");
             assert!(!rig.queue_pair_error(1), "case {case}, {destinations:?}");
             assert!(rig.queue_pair_error(2) && rig.queue_halted(3) && !rig.queue_halted(1));
-            // The queue is as good as new when the host says so.
+            // The queue works again once the host has enabled it anew.
             rig.add_queue(3, None);
             rig.post(3, &send(14, vec![to(1, vec![contiguous(3, 30)])]));
             assert_eq!(rig.finish(), [(14, Status::Success)], "case {case}, {destinations:?}");
@@ -275,7 +275,7 @@ fn a_stale_entry_is_told_by_its_position<C: Simulated>() {
     rig.write_blocks(1, &two);
     rig.ring(1);
     assert_eq!(rig.finish(), [(1, Status::Success)]);
-    // One lap on, the old entry stands there again.
+    // One lap on, the old entry stands at the same place again.
     while rig.producer(1) < BLOCKS {
         let request = encode(&one(2, 1), rig.producer(1));
         rig.write_blocks(1, &request);
@@ -293,7 +293,7 @@ fn a_doorbell_beyond_what_was_written_is_refused<C: Simulated>() {
     let beyond = rig.producer(1) + 1;
     rig.card.write(drdma_abi::register::DOORBELLS.entry(1), beyond).unwrap();
     assert_eq!(rig.finish(), [(1, Status::Success), (0, Status::LocalQpOperationError)]);
-    // One that claims more than the ring holds is no doorbell at all.
+    // A doorbell for more blocks than the ring has is ignored.
     rig.write_request(3, &one(4, 2));
     for producer in [0, BLOCKS + 1, u32::MAX] {
         rig.card.write(drdma_abi::register::DOORBELLS.entry(3), producer).unwrap();
@@ -302,7 +302,7 @@ fn a_doorbell_beyond_what_was_written_is_refused<C: Simulated>() {
     rig.ring(3);
     rig.card.write(drdma_abi::register::DOORBELLS.entry(3), 0).unwrap();
     assert_eq!(rig.finish(), [(4, Status::Success)]);
-    // One that claims fewer blocks than the entry has.
+    // A doorbell for fewer blocks than the entry has.
     rig.write_request(2, &one(2, 2));
     rig.card.write(drdma_abi::register::DOORBELLS.entry(2), 1).unwrap();
     assert_eq!(rig.finish(), [(2, Status::LocalQpOperationError)]);
@@ -366,7 +366,7 @@ fn a_pointer_that_changes_after_the_check_never_leads_outside<C: Simulated>() {
         rig.data.write((CONTROL - BASE) as usize / 2 + i as usize * 8, &outside);
     }
     let ended = rig.finish();
-    // The hardware may have read every pointer before.
+    // The hardware may have read every pointer earlier.
     assert!(
         ended == [(1, Status::LocalProtectionError)]
             || C::PIPELINED && ended == [(1, Status::Success)],
@@ -507,7 +507,7 @@ proptest! {
         rig.write_blocks(3, &entry);
         rig.ring(3);
         rig.progress(300);
-        // A region of the test memory that turned out huge by overlapping itself is still going on.
+        // A region of the test memory that became huge by overlapping itself is not complete yet.
         let completions = rig.poll();
         prop_assert!(completions.len() <= entry.len() / BLOCK);
         prop_assert_eq!(rig.network.errors(), []);

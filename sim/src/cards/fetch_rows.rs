@@ -30,7 +30,7 @@ fn rig<C: Simulated>() -> Rig<C> {
     rig
 }
 
-/// Puts a bitmap of these rows at an offset of the test memory, and says where.
+/// Writes a bitmap of these rows at an offset of the test memory, and returns its address.
 fn bitmap<C: Simulated>(rig: &Rig<C>, offset: u64, rows: impl IntoIterator<Item = usize>) -> u64 {
     let mut bits = [0; ROWS / 8];
     rows.into_iter().for_each(|row| bits[row / 8] |= 1 << (row % 8));
@@ -44,8 +44,8 @@ fn selected(bitmap: u64, fetch_rows: Option<FetchRows>) -> Region {
     Region::Bitmapped { bitmap, rows: ROWS as u32, lkey: LKEY, columns, fetch_rows }
 }
 
-/// Sends the rows to queue pairs 1 and up, with reads that go through no gap by themselves, and gives
-/// how many reads there were and of how many bytes.
+/// Sends the rows to queue pairs 1 and up, with reads that go through no gap by themselves. Returns the
+/// number of reads and their bytes.
 fn reads<C: Simulated>(rig: &mut Rig<C>, regions: Vec<Region>) -> [u64; 2] {
     let count = |rig: &mut Rig<C>| {
         [&counter::DATA_READS, &counter::DATA_READ_BYTES].map(|counter| rig.count(counter))
@@ -81,7 +81,7 @@ fn a_gap_is_read_through_where_its_rows_are_fetch_rows<C: Simulated>() {
         (fetch(gaps), [56, 256 + 56 * 4]),
         (fetch(odd), [67, 256 + 16]),
         (fetch(all), [1, 2048]),
-        // What cannot be read is as if there were none.
+        // Fetch rows that cannot be read have no effect.
         (Some(FetchRows { bitmap: HOLE, lkey: HOLED }), [64, 256]),
     ] {
         let found = reads(&mut rig, vec![selected(bits, fetch_rows)]);

@@ -18,10 +18,10 @@ use super::rig::{Rig, Simulated, bytes, contiguous, send, to};
 
 /// Rows of the columns below.
 const ROWS: usize = 90;
-/// Where their bitmap lies, and its first row's bit.
+/// Offset of the columns' bitmap, and the place of its first row's bit.
 const BITMAP: usize = 0x3000;
 const FIRST: usize = 3;
-/// Where entries lie, and what they lead to.
+/// Offsets of entries, and of the bytes that they lead to.
 const FIXED: usize = 0x100;
 const BITS: usize = 0x2001;
 const OFFSETS: usize = 0x2103;
@@ -50,13 +50,13 @@ fn packed(first: usize, bit: impl Fn(usize) -> bool) -> Vec<u8> {
     bytes
 }
 
-/// Where a row's value of variable length lies in the data: every third one is empty.
+/// The place of a row's value of variable length in the data: every third one is empty.
 fn span(row: usize) -> std::ops::Range<usize> {
     let ends = |row: usize| (0..row).map(|row| row % 3 * 40).sum::<usize>();
     ends(row)..ends(row + 1)
 }
 
-/// A row's view, and the bytes that it shows: some stand in the view, others in one of two buffers.
+/// A row's view, and the bytes that it refers to: some stand in the view, others in one of two buffers.
 fn view(row: usize) -> (Vec<u8>, Vec<u8>) {
     let len = row % 4 * 6;
     let buffer = row % 2;
@@ -107,7 +107,7 @@ fn columns() -> Vec<Entry> {
     ]
 }
 
-/// What a row of these has on the wire.
+/// The bytes of a row of these columns on the wire.
 fn row(row: usize) -> Vec<u8> {
     let long = |value: Vec<u8>| [&(value.len() as u32).to_le_bytes()[..], &value].concat();
     let span = span(row);
@@ -137,7 +137,7 @@ fn selected_rows_have_the_values_of_their_entries<C: Simulated>() {
     rig.add_queue(0, None);
     let rows: Vec<_> = (0..ROWS).filter(|i| is_selected(*i)).map(row).collect();
     assert!(rows.iter().all(|row| row.len() <= 256));
-    // Before and behind it, and in its other region, there are plain ones.
+    // Plain regions lie before and behind this one, and in its other region.
     for (opcode, units) in [(Opcode::Send, 1), (Opcode::Write, 4)] {
         let qps = if opcode == Opcode::Send { 3 } else { 2 };
         let before = peers.map(|(_, peer)| rig.sent(peer).len());
@@ -247,14 +247,14 @@ fn chains_are_followed_to_their_ends<C: Simulated>() {
     assert_eq!(rig.network.errors(), []);
 }
 
-/// What leads nowhere fails, and nothing is sent, though rows before it are good.
+/// Entries that lead nowhere fail the request, and nothing is sent, even if earlier rows are good.
 fn entries_that_lead_nowhere_fail_before_anything_is_sent<C: Simulated>() {
     let mut rig = Rig::<C>::new();
     rig.add_region(ELSEWHERE, 1 << 40, 0x100);
     let word = |value: u32| value.to_le_bytes();
     let last = ROWS - 1;
     let end = SIZE as u32;
-    // Where, and what is written there after all has been as it should be.
+    // Each case: the place, and the bytes that are written there after a good request.
     let spoilt: Vec<(&str, usize, Vec<u8>)> = vec![
         ("offsets go backwards", OFFSETS + 4 * last, word(0xffff).to_vec()),
         ("offsets lead outside", OFFSETS + 4 * (last + 1), word(end).to_vec()),
@@ -277,7 +277,7 @@ fn entries_that_lead_nowhere_fail_before_anything_is_sent<C: Simulated>() {
     refuses(&mut rig, region, Status::LocalProtectionError, "a chain that leads outside");
 }
 
-/// What no region can be.
+/// Regions that are not possible.
 fn malformed_kinds_are_refused<C: Simulated>() {
     let mut rig = Rig::<C>::new();
     write(&mut rig);

@@ -97,7 +97,7 @@ fn shapeless() -> Vec<Region> {
     ]
 }
 
-/// What fails, on which queue, and how.
+/// Queue, request and status of requests that fail.
 fn failing() -> Vec<(u32, Request, Status)> {
     let one = |region| send(7, vec![to(1, vec![contiguous(5, 300), region])]);
     let mut list = Vec::new();
@@ -192,7 +192,7 @@ fn valid(random: &mut Random) -> Vec<u8> {
     encode(&request, 0)
 }
 
-/// A ring's contents that are wrong somewhere, and how many blocks to announce.
+/// Contents of a ring that are wrong somewhere, and the number of blocks to announce.
 fn damaged(random: &mut Random) -> (Vec<u8>, u32) {
     let mut entry = valid(random);
     match random.below(8) {
@@ -231,7 +231,7 @@ fn damaged(random: &mut Random) -> (Vec<u8>, u32) {
 /// Completions; queue pairs 1 and 2 in error, queue 4 halted; messages at both peers.
 type Outcome = (Vec<Completion>, [bool; 3], [Vec<Message>; 2]);
 
-/// What came of a ring's contents.
+/// The outcome of a ring's contents.
 fn outcome<C: Card>(rig: &mut Rig<C>, entry: &[u8], blocks: u32) -> Outcome {
     let peers =
         [rig.add_queue_pair(1, Transport::Rc, 5), rig.add_queue_pair(2, Transport::Uc, 0xff_ffff)];
@@ -245,7 +245,7 @@ fn outcome<C: Card>(rig: &mut Rig<C>, entry: &[u8], blocks: u32) -> Outcome {
     (completions, errors, peers.map(|peer| rig.network.messages(peer)))
 }
 
-/// The reference model is the judge of what a damaged entry means.
+/// The reference model determines the meaning of a damaged entry.
 #[test]
 fn damaged_rings_have_the_same_outcome_on_the_hardware_as_on_the_model() {
     let network = Network::new();

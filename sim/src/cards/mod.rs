@@ -1,6 +1,6 @@
 //! Tests of everything that a simulated card does, at its registers, in host memory and on the wire.
 //!
-//! What every card must do is written once and runs on each; see [`on_every_card`].
+//! Tests for every card are written once and run on each; see [`on_every_card`].
 
 /// Makes a test of each generic function for each simulated card.
 macro_rules! on_every_card {

@@ -1,4 +1,4 @@
-//! What only a queue pair's own queue takes: addresses of datagrams, keys that are made invalid, solicited requests.
+//! Requests that only a queue pair's own queue takes: with addresses of datagrams, invalidated keys, or solicited.
 //! Frames are compared byte for byte with what the semantics say.
 
 use drdma_abi::{
@@ -32,7 +32,7 @@ const RC: u32 = 1;
 const UC: u32 = 2;
 const UD: [u32; 3] = [3, 4, 5];
 
-/// What a request says beside.
+/// Parts of a request beside its regions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Extras {
     opcode: Option<ReliableOpcode>,
@@ -65,7 +65,7 @@ fn entry(request: &Request, position: u32, extras: Extras) -> Vec<u8> {
     bytes
 }
 
-/// Where the queue pair sends, unless a request says otherwise.
+/// The flow of the queue pair's packets, if a request has no address.
 fn flow(qp: u32) -> Flow {
     let transport = match qp {
         RC => Transport::Rc,
@@ -79,7 +79,7 @@ fn flow(qp: u32) -> Flow {
         dest_ip: 0x0a00_0100 + qp,
         tos: 4 * qp as u8,
         ttl: TTL,
-        // The last one's frames have a tag, also where a request says where they go.
+        // Frames of the last one have a tag, even if a request has an address.
         vlan: (qp == UD[2]).then_some(0x6007),
         qpn: 0x100 + qp,
         dest_qpn: 0x200 + qp,
@@ -90,7 +90,7 @@ fn flow(qp: u32) -> Flow {
     }
 }
 
-/// The same for a request with an address.
+/// The flow of a request with an address.
 fn flow_of(qp: u32, extras: Extras) -> Flow {
     let flow = flow(qp);
     match extras.address {
@@ -102,7 +102,7 @@ fn flow_of(qp: u32, extras: Extras) -> Flow {
     }
 }
 
-/// The card with its queue pairs, its frames in the test's hands. RC sends again what is not acknowledged.
+/// A card with its queue pairs. The test handles its frames. RC sends again what is not acknowledged.
 fn rig<C: Simulated>() -> Rig<C> {
     let mut rig = Rig::new();
     rig.network.plug_cable();
@@ -187,7 +187,7 @@ fn frames(
     frames
 }
 
-/// The frames that have left, once there are so many.
+/// The frames that have left, once there are `count`.
 fn sent<C: Simulated>(rig: &mut Rig<C>, count: usize) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for _ in 0..20_000 {
@@ -326,7 +326,7 @@ fn what_is_lost_is_sent_again_solicited_and_with_its_key<C: Simulated>() {
     let mut psn = PSN;
     let expected = frames(RC, &request, &[bytes(7, 600)], extras, &mut psn);
     post(&mut rig, RC, &request, extras);
-    // Nobody answers.
+    // No peer answers.
     let frames = sent(&mut rig, 9);
     for (k, frame) in frames.iter().enumerate() {
         assert_eq!(*frame, expected[k % 3], "frame {k}");
@@ -350,7 +350,7 @@ fn reads_and_atomics_are_not_solicited<C: Simulated>() {
     assert_eq!(sent(&mut rig, 2)[..2], expected);
 }
 
-/// What is wrong ends with the status that the semantics say, sends nothing, and stops its own queue alone.
+/// Wrong requests end with the status that the semantics say, send nothing, and stop only their own queue.
 fn wrong_addresses_and_transports_are_refused<C: Simulated>() {
     let short = send(1, vec![to(0, vec![contiguous(0, 10)])]);
     let outside = send(1, vec![to(0, vec![contiguous(SIZE - 9, 10)])]);

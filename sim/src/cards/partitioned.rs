@@ -46,7 +46,7 @@ fn every_row_goes_to_the_destination_of_its_id_and_unknown_ids_are_not_sent<C: S
         rig.add_queue_pair(3, Transport::Uc, 9),
     );
     rig.add_queue(0, None);
-    // 3 to red, 200 to blue, 77 to nobody, nothing to idle.
+    // Ids: 3 for red, 200 for blue, 77 without a destination; none for idle.
     let ids: Vec<u8> = (0..150).map(|i| [3, 200, 77][i * i % 7 % 3]).collect();
     rig.data.write((CONTROL - BASE) as usize, &ids);
     let request = Request {
@@ -65,12 +65,12 @@ fn every_row_goes_to_the_destination_of_its_id_and_unknown_ids_are_not_sent<C: S
     let messages = rig.network.messages(red);
     assert!(messages.iter().all(|m| (m.kind, m.imm) == (MessageKind::Send, Some(0xfeed))));
     assert_eq!(rig.network.errors(), []);
-    // Nobody's rows, and each column to the end of a word.
+    // Rows without a destination are read, too, and each column to the end of a word.
     let read = rig.count(&counter::DATA_READ_BYTES);
     assert!(read == 5 * 150 || C::PIPELINED && read < 5 * 150 + 8, "{read} B for 750 B, read once");
 }
 
-/// Refusals: what fails, how, at which destination, and whether its queue pair goes to error.
+/// Requests that fail: status, destination, and whether its queue pair goes to error.
 fn failing() -> Vec<(Request, Status, u16, bool)> {
     let two = |region| partitioned(region, vec![part(1, 0), part(2, 1)]);
     let end = BASE + SIZE;
@@ -202,7 +202,7 @@ fn long_requests_arrive_row_by_row<C: Simulated>() {
     let rows = 5000;
     for (width, partitions) in [(1, [3_u16, 200, 9]), (2, [0x103, 0x203, 3])] {
         let before: Vec<_> = peers.iter().map(|peer| rig.sent(*peer).len()).collect();
-        // 3 to the first, and so on, a fourth id to nobody.
+        // A row's id: that of the first, second or third destination, or one without a destination.
         let of = |i: usize| [0, 1, 3, 2, 0, 3, 1][i * i % 11 % 7];
         let id = |i: usize| [&partitions[..], &[0x77]].concat()[of(i)];
         let ids = (0..rows).flat_map(|i| id(i).to_le_bytes().into_iter().take(width));
@@ -348,7 +348,7 @@ fn keys_are_checked_before_anything_is_sent<C: Simulated>() {
         (by(|by| by.keys[0].entry.lkey += 1), protection, 0),
         (range(BASE + SIZE - 23), protection, 0),
         (valid(BASE + SIZE - 1), protection, 0),
-        // Destination 1 names an id that is not made.
+        // Destination 1 has an id that is not made.
         (by(|by| by.partitions = 2), malformed, 1),
         (by(|by| (by.partitions, by.group) = (200, 100)), malformed, 1),
         (by(|by| (by.partitions, by.group) = (65_536, u16::MAX)), malformed, 1),
@@ -365,7 +365,7 @@ fn keys_are_checked_before_anything_is_sent<C: Simulated>() {
         assert_eq!(found, (status as u8, destination), "{request:?}");
         rig.settle();
     }
-    // What reaches the end of the memory.
+    // Columns that reach the end of the memory.
     for region in [hash(integers(end - 72, 8)), range(BASE + SIZE - 24), valid(BASE + SIZE - 2)] {
         rig.add_queue_pair(1, Transport::Rc, 0);
         rig.add_queue(4, None);

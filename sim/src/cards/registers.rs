@@ -18,7 +18,7 @@ fn registers_read_as_the_map_says<C: Simulated>() {
         card.write(register.offset, 0x1234_5670).unwrap();
         let expected = match (register.access, register.name) {
             (_, "CONTROL") => 0,
-            // No number of words.
+            // A random value is no number of words.
             (_, "ASSEMBLER_WORDS") => register.reset,
             (Access::ReadWrite, _) => 0x1234_5670,
             _ => expected,
@@ -94,7 +94,7 @@ fn counters_count_and_are_cleared<C: Simulated>() {
         (counter::PACKETS, 3),
         (counter::DATA_READS, 2),
         (counter::DATA_READ_BYTES, 600),
-        // The hardware reads what was posted at once, the model block by block.
+        // The hardware reads all posted blocks at once, the model block by block.
         (counter::CONTROL_READS, if C::PIPELINED { 1 } else { 2 }),
         (counter::CONTROL_READ_BYTES, 128),
         (counter::WORK_REQUESTS, 1),

@@ -66,7 +66,7 @@ fn a_request_is_fetched_as_it_says_and_the_next_as_the_registers_say<C: Simulate
         (plan(12, 96), 1 + 1, 720 + gaps),
         (plan(7, 95), 5 + 6, 720),
         (plan(12, 0), 5 + 1, 720),
-        // What the card does after a reset.
+        // The settings of the card after a reset.
         (None, 1 + 2, 720 + gaps),
     ] {
         let before = [&counter::DATA_READS, &counter::DATA_READ_BYTES].map(|c| rig.count(c));
@@ -310,7 +310,7 @@ fn a_pointer_mapped_region_and_a_list_of_elements_are_one_request<C: Simulated>(
 }
 
 /// The paper's shuffle at a larger size: a million rows of five 4-byte columns to two servers by
-/// bitmap. Nothing may grow with the rows but the time.
+/// bitmap. Only the time may grow with the rows.
 #[test]
 fn a_million_rows_are_shuffled() {
     let rows = 1 << 20;

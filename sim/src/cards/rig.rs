@@ -37,7 +37,7 @@ pub const CARD_IP: u32 = 0x0a00_0001;
 
 /// A card that a test can make.
 pub trait Simulated: Card + Sized {
-    /// What is posted takes time, and reads go ahead of the packets.
+    /// True if requests take time after they were posted, and reads go ahead of the packets.
     const PIPELINED: bool;
 
     /// A card after reset; a call of `progress` is 1,024 cycles.
@@ -71,7 +71,7 @@ pub struct Rig<C> {
     producers: Vec<u32>,
     consumers: Vec<u32>,
     log_entries: Vec<u8>,
-    /// The protection domain of what is added from now on.
+    /// Protection domain of objects that are added from now on.
     pub pd: u32,
 }
 
@@ -84,7 +84,7 @@ impl<C: Simulated> Rig<C> {
 }
 
 impl<C: Card> Rig<C> {
-    /// The same with a card of your own.
+    /// Like [`new`](Self::new), around a given card.
     pub fn around(card: C, network: Network) -> Self {
         let mut rig = Self {
             card,
@@ -118,7 +118,7 @@ impl<C: Card> Rig<C> {
         self.card.read(register.offset).unwrap()
     }
 
-    /// Waits until a reset is over. What `CONTROL` is then.
+    /// Waits until a reset is over, and returns the value of `CONTROL` then.
     pub fn reset_ends(&mut self) -> u32 {
         for _ in 0..10_000 {
             let control = self.get(&CONTROL);
@@ -183,7 +183,7 @@ impl<C: Card> Rig<C> {
         )
     }
 
-    /// The same with a peer that there was not before: its number and the card's rise with `round`.
+    /// Like [`add_queue_pair`](Self::add_queue_pair), with a new peer: its number and the card's rise with `round`.
     pub fn add_queue_pair_of_round(
         &mut self,
         index: u32,
@@ -237,7 +237,7 @@ impl<C: Card> Rig<C> {
         self.add_queue_of(index, owner, 0);
     }
 
-    /// The same with this completion queue.
+    /// Like [`add_queue`](Self::add_queue), with this completion queue.
     pub fn add_queue_of(&mut self, index: u32, owner: Option<u32>, completion_queue: u32) {
         self.producers[index as usize] = 0;
         let entry = SendQueueEntry {
@@ -310,7 +310,7 @@ impl<C: Card> Rig<C> {
         panic!("a completion was awaited");
     }
 
-    /// The next completion of a queue, if it is there.
+    /// The next completion of a queue, if there is one.
     fn next_completion(&self, index: u32) -> Option<Completion> {
         let log = self.log_entries[index as usize];
         let consumer = self.consumers[index as usize];
@@ -322,7 +322,7 @@ impl<C: Card> Rig<C> {
         (u32::from(completion.phase) == (consumer >> log & 1 ^ 1)).then_some(completion)
     }
 
-    /// Wipes the completions' memory, as a host that opens the card anew does.
+    /// Clears the completions' memory, as a host that opens the card anew does.
     pub fn clear_completions(&mut self) {
         self.completions.write(0, &vec![0; (QUEUES * PAGE) as usize]);
     }
@@ -357,7 +357,7 @@ impl<C: Card> Rig<C> {
         all.iter().map(|c| (c.wr_id, Status::from_code(c.status).unwrap())).collect()
     }
 
-    /// Lets the card run until so many completions have come.
+    /// Lets the card run until `count` requests have completed.
     pub fn run_until_completed(&mut self, count: usize) -> Vec<Completion> {
         let mut all = Vec::new();
         for _ in 0..20_000 {
@@ -401,12 +401,12 @@ pub fn contiguous(offset: u64, len: u32) -> Region {
     Region::Contiguous { addr: BASE + offset, len, lkey: LKEY }
 }
 
-/// The same, under another key.
+/// A run of bytes of the test memory, under another key.
 pub fn region_of(lkey: u32, offset: u64, len: u32) -> Region {
     Region::Contiguous { addr: BASE + offset, len, lkey }
 }
 
-/// The bytes of such a run.
+/// The bytes of a run of the test memory.
 pub fn bytes(offset: usize, len: usize) -> Vec<u8> {
     memory()[offset..offset + len].to_vec()
 }

@@ -110,7 +110,7 @@ fn a_malformed_head_fails_whatever_it_says_of_signals<C: Simulated>() {
 
 fn a_full_completion_queue_does_not_stop_unsignaled_requests<C: Simulated>() {
     let mut rig = rig::<C>(Transport::Rc);
-    // 16 completions that nobody takes.
+    // The 16 completions are not taken.
     for wr_id in 0..16 {
         rig.post(1, &loud(wr_id, 20));
     }

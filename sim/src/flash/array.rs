@@ -1,18 +1,18 @@
-//! The cells of a flash, of which only those sectors are kept that are not blank.
+//! The cells of a flash; only sectors that are not blank are kept.
 
 use std::{collections::BTreeMap, ops::Range};
 
 /// Bytes of a sector.
 pub const SECTOR: u32 = 1 << 16;
 
-/// Cells, erased to ones.
+/// Cells of a flash; erased bits are ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Array {
     sectors: BTreeMap<u32, Vec<u8>>,
 }
 
 impl Array {
-    /// From a dump that starts at address 0; what is behind it is blank.
+    /// Makes the cells of a dump that starts at address 0; bytes behind it are blank.
     pub fn from_dump(dump: &[u8]) -> Self {
         let mut array = Self::default();
         for (sector, bytes) in (0..).zip(dump.chunks(SECTOR as usize)) {
@@ -25,7 +25,7 @@ impl Array {
         array
     }
 
-    /// Everything from address 0 to the last sector that is not blank.
+    /// The bytes from address 0 to the last sector that is not blank.
     pub fn dump(&self) -> Vec<u8> {
         let mut dump = vec![0xff; self.end() as usize];
         for (sector, bytes) in &self.sectors {
@@ -40,18 +40,18 @@ impl Array {
         self.sectors.keys().next_back().map_or(0, |sector| (sector + 1) * SECTOR)
     }
 
-    /// One byte.
+    /// The byte at an address.
     pub fn byte(&self, address: u32) -> u8 {
         let sector = self.sectors.get(&(address / SECTOR));
         sector.map_or(0xff, |bytes| bytes[(address % SECTOR) as usize])
     }
 
-    /// Some bytes.
+    /// The bytes of a range of addresses.
     pub fn bytes(&self, range: Range<u32>) -> Vec<u8> {
         range.map(|address| self.byte(address)).collect()
     }
 
-    /// The sectors below `end`, whole ones and the part of the last.
+    /// A copy of the bytes below `end`; all others are blank.
     pub fn below(&self, end: u32) -> Self {
         let mut sectors = self.sectors.clone();
         sectors.retain(|sector, _| sector * SECTOR < end);
@@ -61,7 +61,7 @@ impl Array {
         Self { sectors }
     }
 
-    /// A byte's cell.
+    /// The cell of the byte at an address, to change it.
     pub fn cell(&mut self, address: u32) -> &mut u8 {
         let sector = self.sectors.entry(address / SECTOR);
         let bytes = sector.or_insert_with(|| vec![0xff; SECTOR as usize]);

@@ -1,17 +1,17 @@
-//! What a board does with its flash when it is switched on.
+//! Booting of a board from its flash.
 
 use std::ops::Range;
 
 use super::Array;
 
-/// What an FPGA was configured with.
+/// Result of booting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Booted {
-    /// A stream of the main segment, from its sync word to its last word.
+    /// The FPGA has a stream of the main segment, from its sync word to its last word.
     Main(Vec<u8>),
-    /// The stream of the golden segment, likewise.
+    /// The FPGA has a stream of the golden segment, from its sync word to its last word.
     Golden(Vec<u8>),
-    /// Nothing.
+    /// The FPGA is not configured.
     Nothing,
 }
 
@@ -26,7 +26,7 @@ pub fn boot(array: &Array, golden: Range<u32>, main: Range<u32>, idcode: u32) ->
     configure(array, golden, idcode).map_or(Booted::Nothing, Booted::Golden)
 }
 
-/// The first stream of a segment, if it is one for this FPGA.
+/// The first stream of a segment, if it is for this FPGA.
 fn configure(array: &Array, segment: Range<u32>, idcode: u32) -> Option<Vec<u8>> {
     let end = segment.end.min(array.end());
     let word = |at: u32| {
@@ -56,9 +56,9 @@ fn configure(array: &Array, segment: Range<u32>, idcode: u32) -> Option<Vec<u8>>
             match register {
                 12 if value & 0x0fff_ffff != idcode => return None,
                 12 => identified = true,
-                // Frames, or a stream for another die, without an IDCODE before.
+                // Frames, or a stream for another die, come without an earlier IDCODE.
                 2 | 30 if !identified => return None,
-                // DESYNC.
+                // Command DESYNC.
                 4 if value == 13 => return identified.then(|| array.bytes(start..at)),
                 _ => {}
             }

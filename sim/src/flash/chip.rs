@@ -10,21 +10,21 @@ use drdma_verilated::testbench::Random;
 
 use super::Array;
 
-/// What the chip says it is.
+/// JEDEC id of the chip.
 pub const ID: [u8; 3] = [0x20, 0xbb, 0x21];
-/// Bytes.
+/// Bytes of the chip.
 pub const SIZE: u32 = 1 << 27;
 const PAGE: u32 = 256;
 
-/// How long operations take, typically.
+/// Typical times of operations.
 const PROGRAM_TIME: Duration = Duration::from_micros(120);
 const SUBSECTOR_TIME: Duration = Duration::from_millis(50);
 const SECTOR_TIME: Duration = Duration::from_millis(150);
 
-/// What is wrong with a flash.
+/// Faults of a flash.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Another id than [`ID`].
+    /// The chip has another id than [`ID`].
     pub id: Option<[u8; 3]>,
     /// Programming the page of this address fails.
     pub program: Option<u32>,
@@ -32,19 +32,19 @@ pub struct Faults {
     pub erase: Option<u32>,
     /// Bits of a byte that cannot be cleared, without the chip noticing.
     pub stuck: Option<(u32, u8)>,
-    /// The chip takes no write enable.
+    /// The chip ignores write enables.
     pub protected: bool,
     /// The first operation never ends.
     pub endless: bool,
     /// Lines 2 and 3 are not connected.
     pub two_lines: bool,
-    /// The power goes in the middle of that operation, counted from 1.
+    /// The power fails in the middle of this operation, counted from 1.
     pub power: Option<u64>,
-    /// The card is gone after so many accesses to its registers.
+    /// The card is gone after this many accesses to its registers.
     pub gone: Option<u64>,
 }
 
-/// The bytes of a command, as far as they have come.
+/// The bytes of a command that have been received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Command,
@@ -54,11 +54,11 @@ enum Phase {
     Dummy {
         left: u8,
     },
-    /// The chip drives.
+    /// The chip drives the lines.
     Out,
-    /// The host drives.
+    /// The host drives the lines.
     In,
-    /// Nobody listens until the chip is deselected.
+    /// The chip ignores everything until it is deselected.
     Deaf,
 }
 
@@ -78,16 +78,16 @@ enum Action {
     Erase(u32),
 }
 
-/// The chip.
+/// A flash chip.
 #[derive(Clone, Debug)]
 pub struct Chip {
-    /// Its cells.
+    /// Cells of the chip.
     pub array: Array,
-    /// What is wrong with it.
+    /// Faults of the chip.
     pub faults: Faults,
-    /// Programs and erases that were begun.
+    /// Number of programs and erases that were begun.
     pub operations: u64,
-    /// True once its power went.
+    /// True once the power has failed.
     pub dead: bool,
     /// True if the host drove a line that the chip drove.
     pub contention: bool,
@@ -112,7 +112,7 @@ pub struct Chip {
 }
 
 impl Chip {
-    /// A chip with those cells; `seed` decides what half an operation does.
+    /// Makes a chip with these cells; `seed` determines the effect of interrupted operations.
     pub fn new(array: Array, seed: u64) -> Self {
         Self {
             array,
@@ -141,7 +141,7 @@ impl Chip {
         }
     }
 
-    /// Lets time pass.
+    /// Advances the chip's time.
     pub fn pass(&mut self, time: Duration) {
         self.now += time;
     }
@@ -150,7 +150,7 @@ impl Chip {
         self.now < self.busy_until
     }
 
-    /// The data lines; those that nobody drives are pulled up.
+    /// The levels of the data lines; lines that are not driven are pulled up.
     pub fn lines(&self, host: u8, host_drives: u8) -> u8 {
         let (chip, chip_drives) = self.drives.unwrap_or((0, 0));
         let lines = (host & host_drives) | (chip & chip_drives) | !(host_drives | chip_drives);
@@ -177,7 +177,7 @@ impl Chip {
             self.fall();
         }
         let both = self.drives.is_some_and(|(_, drives)| drives & host_drives != 0);
-        // At the edge at which the chip begins to drive, the host may still hold its last bit.
+        // At the edge at which the chip begins to drive, the host may still drive its last bit.
         self.contention |= both && clock;
         (self.selected, self.clock) = (selected, clock);
     }
@@ -252,7 +252,7 @@ impl Chip {
         self.data.push(command);
     }
 
-    /// The address is complete: what follows?
+    /// Determines the next phase, when the address is complete.
     fn addressed(&mut self) {
         let command = self.data[0];
         self.data.clear();
@@ -285,7 +285,7 @@ impl Chip {
         }
     }
 
-    /// The chip is deselected: what was sent is done, if it came in whole bytes.
+    /// Executes the command when the chip is deselected, if whole bytes were received.
     fn execute(&mut self) {
         let complete = self.bits == 0 && self.enabled && !self.busy();
         match (self.action, self.phase) {
@@ -296,7 +296,7 @@ impl Chip {
         self.action = Action::Nothing;
     }
 
-    /// Begins an operation; false if the power goes in the middle of it.
+    /// Begins an operation; false if the power fails in the middle of it.
     fn begin(&mut self, time: Duration) -> bool {
         self.operations += 1;
         self.enabled = false;
@@ -305,7 +305,7 @@ impl Chip {
         !self.dead
     }
 
-    /// The bits of a byte that an operation reaches.
+    /// The bits of a byte that an operation changes.
     fn mask(&mut self, whole: bool) -> u8 {
         if whole { 0xff } else { self.random.u64() as u8 }
     }
@@ -320,7 +320,7 @@ impl Chip {
         let whole = self.begin(PROGRAM_TIME);
         let mut buffer = [0xff; PAGE as usize];
         for (at, byte) in (self.address % PAGE..).zip(&self.data) {
-            // The data beyond the end of a page comes to its start.
+            // Data beyond the end of a page wrap around to its start.
             buffer[(at % PAGE) as usize] = *byte;
         }
         for (address, byte) in (page..).zip(buffer) {

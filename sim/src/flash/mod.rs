@@ -5,8 +5,8 @@
 //! |---|---|
 //! | [`shell`] | the registers, of which one is the flash's pins |
 //! | [`chip`] | the chip behind the pins, with faults |
-//! | [`array`](mod@array) | its cells |
-//! | [`boot`](mod@boot) | what an FPGA makes of them when it is switched on |
+//! | [`array`](mod@array) | the chip's cells |
+//! | [`boot`](mod@boot) | how an FPGA boots from the cells |
 //! | [`sample`] | streams that look like bitstreams |
 
 pub mod array;

@@ -1,4 +1,4 @@
-//! Corundum's registers for the flash, and what stands around them in BAR0.
+//! Corundum's registers for the flash, and the registers around them in BAR0.
 
 use std::{io, time::Duration};
 
@@ -8,23 +8,23 @@ use super::{Array, Chip, Faults};
 
 /// Bytes of BAR0 that are modelled.
 const SIZE: u32 = 1 << 16;
-/// Where the block of the flash is.
+/// Offset of the flash's register block.
 const BLOCK: u32 = 0x1020;
-/// How long an access takes: a round trip over PCIe.
+/// Time of an access: a round trip over PCIe.
 const ACCESS: Duration = Duration::from_micros(1);
 /// Clocks after configuration that do not reach the flash.
 const SWALLOWED: u32 = 3;
 
-/// A board as far as its flash is concerned: the registers of a running shell, and the chip.
+/// The part of a board that concerns its flash: the registers of a running shell, and the chip.
 #[derive(Clone, Debug)]
 pub struct FlashShell {
-    /// The flash.
+    /// The flash chip.
     pub chip: Chip,
-    /// Registers other than that of the pins.
+    /// Offsets and values of the registers, without that of the pins.
     pub registers: Vec<(u32, u32)>,
     accesses: u64,
     pins: u32,
-    /// The data lines as they reach the register: late.
+    /// The data lines as the register samples them, which is late.
     sampled: u8,
     swallow: u32,
 }
@@ -38,11 +38,11 @@ impl FlashShell {
             (0x08, 0x0040),
             (0x0c, fpga_id),
             (0x18, board_id),
-            // The application's block.
+            // The register block of the application.
             (0x40, 0x0000_c005),
             (0x48, 0x1000),
             (0x4c, 0x4452_444d),
-            // Another one before the flash's.
+            // Another register block before the flash's.
             (0x1000, 0x0000_c110),
             (0x1008, BLOCK),
             (BLOCK, 0x0000_c120),
@@ -53,26 +53,26 @@ impl FlashShell {
         Self { chip, registers, accesses: 0, pins: 1 << 17, sampled: 0xf, swallow: SWALLOWED }
     }
 
-    /// With faults.
+    /// Sets the faults of the chip.
     pub fn with(mut self, faults: Faults) -> Self {
         self.chip.faults = faults;
         self
     }
 
-    /// The value of a register other than that of the pins; it is added if it is not there.
+    /// Sets a register other than that of the pins; it is added if it does not exist.
     pub fn set(&mut self, offset: u32, value: u32) {
         self.registers.retain(|(at, _)| *at != offset);
         self.registers.push((offset, value));
     }
 
-    /// Off and on: the cells are as they are, everything else is as new and in order.
+    /// Switches the board off and on: cells keep their contents, everything else is as new and without faults.
     pub fn power_cycle(&self) -> Self {
         let chip = Chip::new(self.chip.array.clone(), self.accesses);
         let registers = self.registers.clone();
         Self { chip, registers, accesses: 0, pins: 1 << 17, sampled: 0xf, swallow: SWALLOWED }
     }
 
-    /// Accesses so far.
+    /// Number of accesses to registers.
     pub fn accesses(&self) -> u64 {
         self.accesses
     }

@@ -26,64 +26,64 @@ use drdma_soft::host::Host;
 const SEGMENT_QUEUE: usize = 32;
 /// The difference between the seed of writes and that of reads.
 const WRITE_SEED: u64 = 0x7772_6974_6573;
-/// Cycles from a write's last packet to its status: at least, and how many more at most.
+/// Cycles from a write's last packet to its status: at least, and by how many more at most.
 const STATUS_CYCLES: (u64, u64) = (20, 20);
 
-/// A read descriptor that is not over.
+/// A read descriptor that is not complete.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     tag: u64,
     error: u64,
-    /// Requests not back, and those not sent yet.
+    /// Number of requests that are in flight or not sent yet.
     requests: usize,
-    /// Segment writes not done.
+    /// Number of segment writes that are not done.
     writes: usize,
-    /// When the card first offered the descriptor.
+    /// Cycle in which the card first offered the descriptor.
     since: u64,
 }
 
-/// One port's state.
+/// State of one port.
 #[derive(Debug)]
 struct Side {
     port: DmaPort,
-    /// Since when the card offers a read descriptor that was not taken.
+    /// Cycle since which the card offers a read descriptor that was not taken.
     offers: Option<u64>,
-    /// Those that were taken, and when the card first offered them.
+    /// Read descriptors that were taken, and the cycle in which the card first offered each.
     reads: VecDeque<(Descriptor, u64)>,
-    /// The read that is being cut into requests: descriptor id, rest.
+    /// The read that is being cut into requests: number of its descriptor, and the rest of it.
     cutting: Option<(u64, Descriptor)>,
     open: HashMap<u64, Open>,
-    /// Tags and errors of reads that are over, and when the card first offered them.
+    /// Tags and errors of complete reads, and the cycle in which the card first offered each.
     read_status: VecDeque<(u64, u64, u64)>,
-    /// When each write descriptor is over.
+    /// Cycle in which each write descriptor is complete, and its tag.
     write_status: VecDeque<(u64, u64)>,
     segments: [VecDeque<(SegmentWrite, u64)>; SEGMENTS],
     offered: [bool; SEGMENTS],
     taken: [VecDeque<u64>; SEGMENTS],
-    /// Segments that are asked for a row, and those whose answers are taken.
+    /// Segments that are asked for a row, and segments whose answers are taken.
     asked: [bool; SEGMENTS],
     takes: [bool; SEGMENTS],
     ready: [bool; 2],
     next_descriptor: u64,
 }
 
-/// What the engine did.
+/// Counts of the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Read descriptors.
+    /// Number of read descriptors.
     pub reads: u64,
     /// Bytes of read descriptors.
     pub read_bytes: u64,
     /// Cycles from each read descriptor's offer to its status, all together.
     pub read_cycles: u64,
-    /// Write descriptors.
+    /// Number of write descriptors.
     pub writes: u64,
 }
 
 /// Read descriptors as the card gives them, in order.
 pub type ReadLog = Arc<Mutex<Vec<Descriptor>>>;
 
-/// Descriptors of both ports as the card gives them, in order, and which way they go.
+/// Descriptors of both ports with their direction, in the order in which the card gives them.
 pub type AccessLog = Arc<Mutex<Vec<(Direction, Descriptor)>>>;
 
 /// The engine. A cycle is [`Engine::drive`], the design settling, [`Engine::sample`], the clock.
@@ -93,21 +93,21 @@ pub struct Engine {
     reads: Reads,
     writes: Writes,
     random: Random,
-    /// Of what writes do, so that they change nothing in when reads come back.
+    /// Random numbers of writes, so that writes do not change when reads come back.
     write_random: Random,
     sides: [Side; PORTS],
-    /// Data that are back, on their way into the RAM: request, bytes, bytes written.
+    /// Data on their way into the RAM: request, bytes, and how many of them were written.
     landing: Option<(Request, Vec<u8>, usize)>,
     statistics: Statistics,
     usage: Usage,
-    /// Where the reads of the `data` port are written down.
+    /// Log of the reads of the `data` port.
     data_reads: Option<ReadLog>,
-    /// Where everything that reaches for host memory is written down.
+    /// Log of all reads and writes of host memory.
     accesses: Option<AccessLog>,
 }
 
 impl Engine {
-    /// An idle engine on the design's two ports.
+    /// Makes an idle engine on the design's two ports.
     ///
     /// # Errors
     /// If the design lacks a signal.
@@ -145,29 +145,29 @@ impl Engine {
         })
     }
 
-    /// Writes the reads of the `data` port down from now on: those that fill the segmented memory.
+    /// Logs the reads of the `data` port from now on: those that fill the segmented memory.
     pub fn log_data_reads(&mut self, log: ReadLog) {
         self.data_reads = Some(log);
     }
 
-    /// Writes all reads and writes of both ports down from now on.
+    /// Logs all reads and writes of both ports from now on.
     pub fn log_accesses(&mut self, log: AccessLog) {
         self.accesses = Some(log);
     }
 
-    /// What the engine did so far.
+    /// Counts of the engine since it was made.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// How much of the host's limits reads used so far.
+    /// Use of the host's limits by reads.
     pub fn usage(&self) -> Usage {
         let mut usage = self.usage;
         usage.round_trips_ps = self.reads.round_trips_ps();
         usage
     }
 
-    /// True if nothing is under way.
+    /// True if no read or write is under way.
     pub fn is_idle(&self) -> bool {
         self.reads.is_empty()
             && self.writes.is_empty()
@@ -199,7 +199,7 @@ impl Engine {
             let status = if over { side.write_status.pop_front() } else { None };
             side.port.set_status(model, Direction::Write, status.map(|(_, tag)| (tag, 0)));
             for segment in 0..SEGMENTS {
-                // Once offered, a write stays.
+                // A write that was offered stays until it is taken.
                 side.offered[segment] = !side.segments[segment].is_empty()
                     && (side.offered[segment] || !self.random.chance(stall));
             }
@@ -221,7 +221,7 @@ impl Engine {
         }
     }
 
-    /// Looks at the design's outputs, before the clock rises.
+    /// Reads the design's outputs, before the clock rises.
     pub fn sample(&mut self, model: &Model, cycle: u64, host: &Host) {
         for (index, side) in self.sides.iter_mut().enumerate() {
             let offer = side.port.descriptor(model, Direction::Read);
@@ -262,7 +262,7 @@ impl Engine {
         self.land(cycle * PS_PER_CYCLE, host);
     }
 
-    /// Cuts a packet and sends a packet. What is not mapped is lost, and the card is not told.
+    /// Cuts a packet and sends a packet. Bytes for memory that is not mapped are lost without an error.
     fn write(&mut self, cycle: u64, host: &Host) {
         self.writes.cut();
         let Some(packet) = self.writes.leave(cycle * PS_PER_CYCLE) else { return };
@@ -273,7 +273,7 @@ impl Engine {
         }
     }
 
-    /// Sends at most one request a cycle, `ctrl` first; the answer is its port.
+    /// Sends at most one request a cycle, `ctrl` first; returns its port.
     fn send(&mut self, now: u64) -> Option<usize> {
         for index in 0..self.sides.len() {
             let side = &mut self.sides[index];
@@ -304,7 +304,7 @@ impl Engine {
         None
     }
 
-    /// Takes a request that is back, and moves up to 64 bytes towards the RAM.
+    /// Takes a request whose data are back, and moves up to 64 bytes towards the RAM.
     fn land(&mut self, now: u64, host: &Host) {
         if self.landing.is_none() {
             let Some(request) = self.reads.back(now) else { return };
@@ -349,7 +349,7 @@ impl Engine {
     }
 }
 
-/// Writes a descriptor down, if anybody asks for that.
+/// Logs a descriptor, if there is a log.
 fn note(log: Option<&AccessLog>, direction: Direction, descriptor: Descriptor) {
     if let Some(log) = log {
         log.lock().unwrap_or_else(PoisonError::into_inner).push((direction, descriptor));

@@ -29,10 +29,10 @@ pub const PS_PER_CYCLE: u64 = 4_000;
 /// Status code of a read that the host does not answer for: unsupported request.
 pub const UNSUPPORTED_REQUEST: u64 = 10;
 
-/// What a simulated host and its PCIe link can do.
+/// Configuration of a simulated host and its PCIe link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Reads in flight.
+    /// Number of reads in flight, at most.
     pub tags: usize,
     /// Bytes of reads in flight (the DMA engine's limit: 16 KiB).
     pub bytes_in_flight: usize,
@@ -46,7 +46,7 @@ pub struct Config {
     pub link_gbps: f64,
     /// Probability that a handshake stalls, every cycle.
     pub stall: f64,
-    /// Seed of everything random.
+    /// Seed of all random decisions.
     pub seed: u64,
 }
 

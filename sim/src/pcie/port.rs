@@ -6,7 +6,7 @@ use super::writes::Row;
 
 /// Bytes of a RAM segment's row.
 pub const SEGMENT: usize = 64;
-/// RAM segments.
+/// Number of RAM segments.
 pub const SEGMENTS: usize = 2;
 /// Address bits of a segment's rows.
 const ROW_BITS: usize = 10;
@@ -16,24 +16,24 @@ const ROW_BITS: usize = 10;
 pub struct Descriptor {
     /// Host address.
     pub addr: u64,
-    /// Which of the card's memories.
+    /// Number of the card's memory.
     pub ram_sel: u64,
     /// Address in that memory.
     pub ram_addr: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub len: usize,
-    /// The card's tag.
+    /// Tag that the card gave.
     pub tag: u64,
 }
 
 /// A write of one segment's row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentWrite {
-    /// Row.
+    /// Number of the row.
     pub row: u64,
-    /// Byte enables.
+    /// Enabled bytes, a bit each.
     pub enables: u64,
-    /// Data.
+    /// Data of the row.
     pub data: [u8; SEGMENT],
 }
 
@@ -72,12 +72,12 @@ pub struct DmaPort {
     resp_ready: PortHandle,
 }
 
-/// Which descriptors: reads of host memory, or writes to it.
+/// Direction of a descriptor: reads of host memory, or writes to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Host to card.
+    /// From host memory to the card.
     Read,
-    /// Card to host.
+    /// From the card to host memory.
     Write,
 }
 
@@ -132,12 +132,12 @@ impl DmaPort {
         }
     }
 
-    /// Says whether a descriptor will be taken this cycle.
+    /// Sets whether a descriptor will be taken this cycle.
     pub fn set_ready(&self, model: &mut Model, direction: Direction, ready: bool) {
         model.set(self.of(direction).ready, ready.into());
     }
 
-    /// The descriptor that moves this cycle, if `ready` was said.
+    /// The descriptor that moves this cycle, if `ready` is set.
     pub fn descriptor(&self, model: &Model, direction: Direction) -> Option<Descriptor> {
         let ports = self.of(direction);
         (model.get(ports.valid) == 1).then(|| Descriptor {
@@ -149,7 +149,7 @@ impl DmaPort {
         })
     }
 
-    /// Reports the end of a descriptor, or nothing.
+    /// Reports the end of a descriptor: its tag and error; `None` for no report.
     pub fn set_status(&self, model: &mut Model, direction: Direction, status: Option<(u64, u64)>) {
         let ports = self.of(direction);
         model.set(ports.status_valid, status.is_some().into());
@@ -159,7 +159,7 @@ impl DmaPort {
         }
     }
 
-    /// Offers one write a segment.
+    /// Offers a write to each segment, or none.
     pub fn offer_writes(&self, model: &mut Model, writes: [Option<&SegmentWrite>; SEGMENTS]) {
         let valid = u64::from(writes[0].is_some()) | u64::from(writes[1].is_some()) << 1;
         model.set(self.wr_valid, valid);
@@ -181,17 +181,17 @@ impl DmaPort {
         model.set_wide(self.wr_data, &data);
     }
 
-    /// Which segments take their write this cycle (bits).
+    /// Bits of the segments that take their write this cycle.
     pub fn writes_ready(&self, model: &Model) -> u64 {
         model.get(self.wr_ready)
     }
 
-    /// Which segments report a write done (bits).
+    /// Bits of the segments that report a write done.
     pub fn writes_done(&self, model: &Model) -> u64 {
         model.get(self.wr_done)
     }
 
-    /// Asks each segment for a row, or not.
+    /// Asks each segment for a row, or for none.
     pub fn ask_rows(&self, model: &mut Model, rows: [Option<Row>; SEGMENTS]) {
         let bits = |of: fn(Row) -> u64, width: usize| {
             rows.map(|row| row.map_or(0, of))
@@ -204,12 +204,12 @@ impl DmaPort {
         model.set(self.rd_addr, bits(|row| row.row, ROW_BITS));
     }
 
-    /// Which segments take the question this cycle (bits).
+    /// Bits of the segments that take the question this cycle.
     pub fn rows_ready(&self, model: &Model) -> u64 {
         model.get(self.rd_ready)
     }
 
-    /// Says whose answers are taken.
+    /// Sets from which segments answers are taken.
     pub fn take_answers(&self, model: &mut Model, takes: [bool; SEGMENTS]) {
         model.set(self.resp_ready, u64::from(takes[0]) | u64::from(takes[1]) << 1);
     }

@@ -1,4 +1,4 @@
-//! Reads on their way: cut into requests, sent when the link takes them, back out of order.
+//! Reads in flight: cut into requests, sent when the link takes them, back out of order.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -8,7 +8,7 @@ use super::{Config, port::Descriptor, timing::Link};
 
 /// Bytes that no request crosses.
 pub(super) const PAGE: u64 = 4096;
-/// Descriptors that wait on each port.
+/// Descriptors that may wait on each port.
 pub(super) const QUEUE: usize = 16;
 /// Cycles between two descriptors of a port.
 pub(super) const DESCRIPTOR_CYCLES: u64 = 2;
@@ -20,7 +20,7 @@ const JITTER_PS: u64 = 40_000;
 pub struct Request {
     done_at: u64,
     id: u64,
-    /// The port whose descriptor it is.
+    /// Port of the descriptor.
     pub port: usize,
     /// Number of the descriptor.
     pub descriptor: u64,
@@ -28,11 +28,11 @@ pub struct Request {
     pub addr: u64,
     /// Address in the card's RAM.
     pub ram_addr: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub len: usize,
 }
 
-/// The requests in flight.
+/// Requests that are in flight.
 #[derive(Clone, Debug)]
 pub struct Reads {
     longest: usize,
@@ -43,7 +43,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// None yet.
+    /// Makes an empty set of requests.
     pub fn new(config: &Config) -> Self {
         Self {
             longest: config.max_read_request,
@@ -87,7 +87,7 @@ impl Reads {
         true
     }
 
-    /// A request whose data are back; its tag is free again.
+    /// Takes a request whose data are back; its tag is free again.
     pub fn back(&mut self, now: u64) -> Option<Request> {
         self.in_flight.peek().filter(|Reverse(request)| request.done_at <= now)?;
         let Reverse(request) = self.in_flight.pop()?;
@@ -105,7 +105,7 @@ impl Reads {
         self.link.share()
     }
 
-    /// Picoseconds that requests took from the link and back, all together.
+    /// Picoseconds that requests took from the link and back, as a sum.
     pub fn round_trips_ps(&self) -> u64 {
         self.round_trips_ps
     }

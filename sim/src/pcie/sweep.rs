@@ -1,7 +1,7 @@
 //! Reads of one size, as fast as the host serves them: what D-RDMA measured in sections 5.3 to 5.5.
 //!
 //! Descriptors wait at all times, so that the link always has as many requests as its tags and bytes
-//! in flight allow. They pass what the card's pass ([`super::engine`]): descriptors are taken at its
+//! in flight allow. They take the way of the card's reads ([`super::engine`]): descriptors are taken at its
 //! pace, cut by it, served by the same link and memory, and their data move to the card's RAM at its rate.
 
 use std::collections::{HashMap, VecDeque};
@@ -19,15 +19,15 @@ use super::{
 pub struct Pattern {
     /// Bytes of a read, at least 1.
     pub size: usize,
-    /// Bytes from the start of one to the start of the next.
+    /// Bytes from the start of a read to the start of the next.
     pub stride: u64,
     /// Bytes of the area.
     pub area: u64,
-    /// How many reads are made. The first half is not measured.
+    /// Number of reads that are made. The first half is not measured.
     pub reads: usize,
 }
 
-/// What the reads of the second half took.
+/// Throughput and latency of the second half of the reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Gb/s of the bytes that were read.
@@ -37,12 +37,12 @@ pub struct Measured {
     pub latency_ns: f64,
 }
 
-/// A read under way.
+/// A read that is under way.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// When its first request was sent, in cycles.
+    /// Cycle in which its first request was sent.
     since: u64,
-    /// Bytes that are not in the RAM.
+    /// Number of bytes that are not in the RAM yet.
     left: usize,
 }
 
@@ -154,7 +154,7 @@ mod tests {
         assert!(latency(1, 1) > 2.0 * line && latency(8, 8) > 1.2 * line);
     }
 
-    /// Little's law: what is in flight is what arrives in the time that it is in flight.
+    /// Little's law: rate times latency is the number of bytes in flight.
     #[test]
     fn all_tags_are_busy_at_all_times() {
         for (size, stride) in [(1, 1), (1, 64), (16, 16), (256, 256)] {

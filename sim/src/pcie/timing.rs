@@ -1,4 +1,4 @@
-//! When the data of a read come back.
+//! The time at which the data of a read come back.
 //!
 //! A read waits for a tag and for room among the bytes in flight. It comes back after a fixed round
 //! trip, but reads of one cache line are served one after another, and completions share the link.
@@ -29,7 +29,7 @@ pub struct Link {
     latency_ps: u64,
     in_flight: usize,
     bytes_in_flight: usize,
-    /// Lines in use: when each can be read again, and how long a read of it takes.
+    /// Lines in use: the time at which each can be read again, and the time that a read of it takes.
     lines: HashMap<u64, (u64, u64)>,
     cached: HashSet<u64>,
     link_free: u64,
@@ -59,7 +59,7 @@ impl Link {
             && (self.bytes_in_flight + len <= self.bytes || self.in_flight == 0)
     }
 
-    /// Sends a read; the answer is the time at which its last byte is back.
+    /// Sends a read, and returns the time at which its last byte is back.
     pub fn issue(&mut self, now: u64, addr: u64, len: usize) -> u64 {
         self.in_flight += 1;
         self.bytes_in_flight += len;
@@ -69,7 +69,7 @@ impl Link {
             start = start.max(self.lines.get(&line).map_or(0, |(free, _)| *free));
         }
         for line in lines {
-            // Where a line comes from is settled when a burst of reads first touches it.
+            // The first read of a burst determines whether a line comes from memory or the cache.
             let known = self.lines.get(&line).filter(|(free, _)| *free + FORGET_PS > now);
             let service = match known {
                 Some((_, service)) => *service,
@@ -97,7 +97,7 @@ impl Link {
         tags.max(self.bytes_in_flight as f64 / self.bytes as f64).min(1.0)
     }
 
-    /// A read is over.
+    /// Records that a read of `len` bytes is complete.
     pub fn complete(&mut self, len: usize) {
         self.in_flight -= 1;
         self.bytes_in_flight -= len;

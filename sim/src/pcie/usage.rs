@@ -1,24 +1,24 @@
-//! How well a card uses what the host allows to be in flight.
+//! How much of what the host allows to be in flight is used.
 
-/// What reads took of the host's limits. The limit in force is the narrower one: tags, or bytes in flight.
+/// Use of the host's limits by reads. The limit in force is the narrower one: tags, or bytes in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Picoseconds that requests took from the link and back, all together.
+    /// Picoseconds that requests took from the link and back, as a sum.
     pub round_trips_ps: u64,
     /// Sum of the shares of the limit in force that were in flight, over all cycles: the cycles that
     /// these reads take if the limit is always reached.
     pub used: f64,
-    /// Shares that nothing used before the first read of the `data` port, in cycles. It begins with the
-    /// first read at all.
+    /// Shares that were not used before the first read of the `data` port, in cycles. Counting begins with the
+    /// first read of any port.
     pub start: f64,
-    /// The same between the first and the last read of the `data` port.
+    /// Shares that were not used between the first and the last read of the `data` port, in cycles.
     pub between: f64,
-    /// The same since the last one, which is of `between` if another comes.
+    /// Shares that were not used since the last read of the `data` port; added to `between` at the next one.
     since: f64,
 }
 
 impl Usage {
-    /// A cycle with so much of the limit in flight; `data`: in it a read of the `data` port was sent.
+    /// Counts a cycle with this share of the limit in flight; `data`: a read of the `data` port was sent in it.
     pub(super) fn cycle(&mut self, share: f64, data: bool) {
         if self.used == 0.0 && share == 0.0 {
             return;

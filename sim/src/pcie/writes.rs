@@ -1,4 +1,4 @@
-//! Writes on their way: cut into packets, whose bytes are read from the card's memories ahead of time, and which leave
+//! Writes in flight: cut into packets, whose bytes are read from the card's memories ahead of time, and which leave
 //! in the order of their descriptors.
 
 use std::collections::VecDeque;
@@ -9,9 +9,9 @@ use super::{
     reads::PAGE,
 };
 
-/// Rows that are asked for ahead of the packet that leaves.
+/// Rows that are asked for ahead of the packet that leaves, at most.
 const ROWS_AHEAD: usize = 32;
-/// What a packet takes of the link beside its bytes: header, sequence number, check code, framing.
+/// Bytes that a packet takes of the link beside its own: header, sequence number, check code, framing.
 const OVERHEAD: u64 = 24;
 /// Picoseconds that the link takes for a byte: 16 lanes of 8 GT/s, 128 of 130 bits.
 const BYTE_PS: f64 = 63.5;
@@ -19,22 +19,22 @@ const BYTE_PS: f64 = 63.5;
 /// A row of one of the card's memories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Which memory.
+    /// Number of the memory.
     pub sel: u64,
-    /// Row of the segment.
+    /// Number of the segment's row.
     pub row: u64,
 }
 
 /// A packet to host memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// The port that it comes from.
+    /// Port that the packet comes from.
     pub port: usize,
     /// Host address.
     pub addr: u64,
-    /// Its bytes.
+    /// Bytes of the packet.
     pub bytes: Vec<u8>,
-    /// The tag of the descriptor that is over with it.
+    /// Tag of the descriptor that the packet is the last one of, if it is.
     pub over: Option<u64>,
 }
 
@@ -42,10 +42,10 @@ pub struct Packet {
 #[derive(Debug)]
 struct Coming {
     packet: Packet,
-    /// Where it begins in its first row, and its bytes.
+    /// Offset of the packet in its first row, and its number of bytes.
     skip: usize,
     len: usize,
-    /// Segments whose answers are missing, in order.
+    /// Segments whose answers have not come, in order.
     missing: VecDeque<usize>,
 }
 
@@ -61,7 +61,7 @@ struct Memory {
 pub struct Writes {
     longest: usize,
     waiting: [VecDeque<Descriptor>; PORTS],
-    /// What is left of a descriptor that is being cut, and its port.
+    /// The port of a descriptor that is being cut, and the rest of it.
     cutting: Option<(usize, Descriptor)>,
     coming: VecDeque<Coming>,
     memories: [Memory; PORTS],
@@ -69,7 +69,7 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// None yet.
+    /// Makes an empty set of writes.
     pub fn new(config: &Config) -> Self {
         Self {
             longest: config.max_payload,
@@ -81,27 +81,27 @@ impl Writes {
         }
     }
 
-    /// Descriptors that wait on a port.
+    /// Number of descriptors that wait on a port.
     pub fn waiting(&self, port: usize) -> usize {
         self.waiting[port].len()
     }
 
-    /// A descriptor comes.
+    /// Adds a descriptor of a port.
     pub fn push(&mut self, port: usize, descriptor: Descriptor) {
         self.waiting[port].push_back(descriptor);
     }
 
-    /// The row that a segment is asked for next.
+    /// The row that a segment must be asked for next.
     pub fn wanted(&self, port: usize, segment: usize) -> Option<Row> {
         self.memories[port].wanted[segment].front().copied()
     }
 
-    /// It was asked for it.
+    /// Records that a segment was asked for that row.
     pub fn asked(&mut self, port: usize, segment: usize) {
         self.memories[port].wanted[segment].pop_front();
     }
 
-    /// A segment answers.
+    /// Takes a segment's answer.
     pub fn answer(&mut self, port: usize, segment: usize, bytes: [u8; SEGMENT]) {
         self.memories[port].answers[segment].push_back(bytes);
     }
@@ -139,7 +139,7 @@ impl Writes {
         }
     }
 
-    /// The packet that leaves, if its bytes are there and the link is free. `now` is in picoseconds.
+    /// Takes the packet that leaves, if its bytes are there and the link is free. `now` is in picoseconds.
     pub fn leave(&mut self, now: u64) -> Option<Packet> {
         let coming = self.coming.front_mut()?;
         let memory = &mut self.memories[coming.packet.port];
@@ -159,7 +159,7 @@ impl Writes {
         Some(packet)
     }
 
-    /// Nothing is under way.
+    /// True if no write is under way.
     pub fn is_empty(&self) -> bool {
         self.cutting.is_none()
             && self.coming.is_empty()
@@ -183,7 +183,7 @@ mod tests {
         Descriptor { addr, ram_sel, ram_addr, len, tag }
     }
 
-    /// Runs until nothing is under way; the packets, and when they left.
+    /// Runs until no write is under way. Returns the packets, and the time at which each left.
     fn run(writes: &mut Writes) -> Vec<(u64, Packet)> {
         let mut left = Vec::new();
         for cycle in 0..100_000 {

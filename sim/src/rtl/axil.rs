@@ -8,7 +8,7 @@ pub const LIMIT: u64 = 200_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
     Idle,
-    /// Address and data handshakes that are missing.
+    /// Handshakes of address and data that are missing.
     Write {
         offset: u32,
         value: u32,
@@ -22,7 +22,7 @@ enum Access {
     Done(u32),
 }
 
-/// The master.
+/// A master of an AXI-Lite port.
 #[derive(Debug)]
 pub struct Axil {
     awaddr: PortHandle,
@@ -44,7 +44,7 @@ pub struct Axil {
 }
 
 impl Axil {
-    /// An idle master.
+    /// Makes an idle master.
     ///
     /// # Errors
     /// If the design lacks a signal.
@@ -80,7 +80,7 @@ impl Axil {
         self.access = Access::Read { offset, address: true };
     }
 
-    /// The result of the access, once it is over: what was read, or 0.
+    /// The result of the access, once it is complete: the value that was read, or 0.
     pub fn take(&mut self) -> Option<u32> {
         match self.access {
             Access::Done(value) => {
@@ -118,7 +118,7 @@ impl Axil {
         }
     }
 
-    /// Looks at the design's outputs, before the clock rises.
+    /// Reads the design's outputs, before the clock rises.
     pub fn sample(&mut self, model: &Model) {
         match &mut self.access {
             Access::Write { address, data, .. } => {

@@ -10,11 +10,11 @@ use drdma_soft::{clock::NS_PER_CYCLE, wire::Network};
 
 /// Bytes of a beat.
 const BEAT: usize = 64;
-/// The wire's rate.
+/// Rate of the wire.
 const WIRE_GBPS: f64 = 100.0;
 /// Bytes of the transmit FIFO behind the `if` stream.
 const FIFO_BYTES: f64 = 32.0 * 1024.0;
-/// Bit of a transmitted frame's `tuser`: it is to be spoiled.
+/// Bit of a transmitted frame's `tuser`: its FCS is to be spoiled.
 const BAD: u64 = 1;
 /// The bit of a transmit tag that Corundum's own frames carry.
 const HOST_TAG: u64 = 1 << 15;
@@ -24,7 +24,7 @@ const HOST_TAG: u64 = 1 << 15;
 pub struct HostFrame {
     /// The frame, without FCS.
     pub bytes: Vec<u8>,
-    /// The transmit tag (frames to the wire).
+    /// Transmit tag, of frames to the wire.
     pub tag: u64,
 }
 
@@ -107,7 +107,7 @@ impl Sink {
         model.set(self.stream.ready, ready.into());
     }
 
-    /// Bytes that moved this cycle, and the frame with its user bits if it ended.
+    /// Number of bytes that moved this cycle, and the frame with its user bits if it ended.
     fn sample(&mut self, model: &Model) -> (usize, Option<(Vec<u8>, u64)>) {
         if !self.ready || model.get(self.stream.valid) == 0 {
             return (0, None);
@@ -144,7 +144,7 @@ pub struct Mac {
     completion_offered: bool,
     /// Bytes that leave in a cycle.
     rate: f64,
-    /// Bytes in the transmit FIFO, with what each frame costs on the wire beside itself.
+    /// Bytes in the transmit FIFO, with the bytes that each frame takes on the wire in addition.
     backlog: f64,
     received: Vec<HostFrame>,
     sent: Vec<HostFrame>,
@@ -153,7 +153,7 @@ pub struct Mac {
 }
 
 impl Mac {
-    /// A MAC whose wire is `network`; streams stall with that probability.
+    /// Makes a MAC whose wire is `network`; streams stall with probability `stall`.
     ///
     /// # Errors
     /// If the design lacks a signal.
@@ -208,22 +208,22 @@ impl Mac {
         self.rate = gbps / 8.0 * NS_PER_CYCLE;
     }
 
-    /// Lets the host send a frame; `tag` gets Corundum's tag bit.
+    /// Sends a frame of the host; Corundum's bit is set in `tag`.
     pub fn send_as_host(&mut self, bytes: Vec<u8>, tag: u64) {
         self.host_out.frames.push_back((bytes, (tag | HOST_TAG) << 1));
     }
 
-    /// Frames that reached the host, and were not the card's.
+    /// Takes the frames that reached the host, and were not the card's.
     pub fn received_by_host(&mut self) -> Vec<HostFrame> {
         std::mem::take(&mut self.received)
     }
 
-    /// The host's frames that reached the wire.
+    /// Takes the host's frames that reached the wire.
     pub fn sent_by_host(&mut self) -> Vec<HostFrame> {
         std::mem::take(&mut self.sent)
     }
 
-    /// Tags of transmit completions that reached the host.
+    /// Takes the tags of transmit completions that reached the host.
     pub fn completed_to_host(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.completed)
     }
@@ -252,7 +252,7 @@ impl Mac {
             && !self.network.is_receiving()
     }
 
-    /// When the last byte left on the wire, in nanoseconds since reset.
+    /// Time at which the last byte left on the wire, in nanoseconds since reset.
     pub fn last_byte_ns(&self) -> f64 {
         self.last_byte_ns
     }
@@ -275,9 +275,9 @@ impl Mac {
         model.set(self.completion_out[2], 1);
     }
 
-    /// Looks at the design's outputs, before the clock rises.
+    /// Reads the design's outputs, before the clock rises.
     pub fn sample(&mut self, model: &Model, cycle: u64) {
-        // A closed port drains nothing, so that the card stalls when its FIFO is full.
+        // A port that is not transmitting drains nothing, so that the card stalls when its FIFO is full.
         if self.network.is_transmitting() {
             self.backlog = (self.backlog - self.rate).max(0.0);
         }
@@ -290,7 +290,7 @@ impl Mac {
             let tag = user >> 1;
             self.completions.push_back(tag);
             match tag & HOST_TAG {
-                // The MAC spoils its frame check sequence: no peer takes it.
+                // The MAC spoils the FCS, so that no peer takes the frame.
                 _ if user & BAD != 0 => {}
                 0 => {
                     self.network.clock().sent(self.last_byte_ns);

@@ -40,25 +40,25 @@ use drdma_soft::{
 };
 use mac::Mac;
 
-/// Cycles that pass in one call of `progress`, unless told otherwise.
+/// Cycles in one call of `progress`, by default.
 pub const CYCLES_PER_PROGRESS: u64 = 256;
 /// Cycles after reset in which the card clears its memories.
 const RESET_CYCLES: u64 = 1_200;
-/// Cycles from a frame to its packet at the queue pair, at most, and a few more.
+/// Cycles from a frame to its packet at the queue pair, at most, and some more.
 const LOOK_UP: u64 = 256;
 
-/// How the simulated card is set up.
+/// Configuration of the simulated card.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The host and its PCIe link.
     pub pcie: pcie::Config,
-    /// Where to write a waveform (FST), if anywhere.
+    /// File of a waveform (FST), if one is to be written.
     pub trace: Option<PathBuf>,
     /// Cycles in one call of `progress`.
     pub cycles_per_progress: u64,
-    /// What `COLUMN_MIN_ROWS` is from the start, if not its value after reset.
+    /// Value of `COLUMN_MIN_ROWS` from the start; `None` for that after reset.
     pub column_rows: Option<u32>,
-    /// What `ASSEMBLER_WORDS` is from the start, if not its value after reset: 1 to 16.
+    /// Value of `ASSEMBLER_WORDS` from the start, 1 to 16; `None` for that after reset.
     pub words: Option<u32>,
     /// The card's Verilog, as `cargo xtask verilog` writes it, instead of the one that this program emits:
     /// another version of the card with the same registers and layouts.
@@ -104,7 +104,7 @@ impl Config {
             return wrong("words", words.to_string(), "must be 1 to 16");
         }
         if let Some(path) = &self.trace {
-            // Before the minutes that building may take.
+            // A file that cannot be written is refused before the minutes that building may take.
             if let Err(error) = File::options().create(true).append(true).open(path) {
                 return wrong("trace", path.display().to_string(), &error.to_string());
             }
@@ -122,7 +122,7 @@ pub fn source() -> Result<Source, CardError> {
     Ok(source_of(file))
 }
 
-/// Likewise, of that Verilog.
+/// Like [`source`], with the Verilog in `file`.
 fn source_of(file: String) -> Source {
     let source = Source::new(app_block::NAME)
         .verilog(format!("{}.v", app_block::NAME), file)
@@ -138,16 +138,16 @@ static LIBRARIES: Mutex<BTreeMap<(bool, Option<PathBuf>), Library>> = Mutex::new
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The Verilog cannot be emitted.
+    /// The Verilog was not emitted.
     #[error(transparent)]
     Emit(CardError),
-    /// Verilator, the C++ compiler or the cache of built models.
+    /// Verilator, the C++ compiler or the cache of built models failed.
     #[error(transparent)]
     Verilated(#[from] drdma_verilated::Error),
 }
 
 /// Builds the card, or that of another file of Verilog, with or without traces, or finds it built; `watch`
-/// is told of every step. Every card of this process is then opened at once.
+/// is called at every step. Every card of this process is then opened without a delay.
 ///
 /// # Errors
 /// See [`BuildError`].
@@ -156,7 +156,7 @@ pub fn build(
     verilog: Option<&Path>,
     watch: &mut dyn Watch,
 ) -> Result<Library, BuildError> {
-    // Held while it is built: whoever asks meanwhile waits for this one.
+    // The lock is held while the card is built: other threads wait for this build.
     let mut libraries = LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (trace, verilog.map(Path::to_owned));
     if let Some(library) = libraries.get(&key) {
@@ -185,7 +185,7 @@ pub struct RtlCard {
     host: Host,
     clock: SimClock,
     cycle: u64,
-    /// The last cycle in which a frame came or went.
+    /// Cycle in which the last frame was received or sent.
     framed: u64,
     usage: Arc<Mutex<Usage>>,
     data_reads: Option<ReadLog>,
@@ -232,7 +232,7 @@ impl RtlCard {
         Ok(card)
     }
 
-    /// Resets the shell and the card in it. Whatever was under way is lost; memory stays mapped.
+    /// Resets the shell and the card in it. Everything that was under way is lost; memory stays mapped.
     ///
     /// # Errors
     /// The card does not answer afterwards.
@@ -256,7 +256,7 @@ impl RtlCard {
         self.leave_reset()
     }
 
-    /// Resets the card, while nothing happens at its ports.
+    /// Ends the card's reset, while nothing happens at its ports.
     fn leave_reset(&mut self) -> Result<(), CardError> {
         self.model.set(self.rst, 1);
         (0..8).for_each(|_| self.model.cycle());
@@ -278,23 +278,23 @@ impl RtlCard {
         Arc::clone(&self.usage)
     }
 
-    /// The reads that fill the segmented memory from now on, as they are given to the shell. It goes on growing
-    /// where the card is out of reach.
+    /// Logs the reads that fill the segmented memory from now on, as they are given to the shell. The log goes on
+    /// when the card has been given away.
     pub fn data_reads(&mut self) -> ReadLog {
         let log = self.data_reads.get_or_insert_default();
         self.engine.log_data_reads(Arc::clone(log));
         Arc::clone(log)
     }
 
-    /// All reads and writes of host memory from now on, as they are given to the shell. It goes on growing where
-    /// the card is out of reach.
+    /// Logs all reads and writes of host memory from now on, as they are given to the shell. The log goes on when
+    /// the card has been given away.
     pub fn accesses(&mut self) -> AccessLog {
         let log = self.accesses.get_or_insert_default();
         self.engine.log_accesses(Arc::clone(log));
         Arc::clone(log)
     }
 
-    /// Cycles since reset.
+    /// Number of cycles since reset.
     pub fn cycles(&self) -> u64 {
         self.cycle
     }
@@ -304,7 +304,7 @@ impl RtlCard {
         &mut self.mac
     }
 
-    /// One clock cycle.
+    /// Simulates one clock cycle.
     pub fn step(&mut self) {
         let model = &mut self.model;
         self.engine.drive(model, self.cycle);
@@ -322,7 +322,7 @@ impl RtlCard {
         self.cycle += 1;
     }
 
-    /// Runs until the register access under way is over.
+    /// Runs until the register access that is under way is complete.
     fn finish_access(&mut self) -> Result<u32, CardError> {
         for _ in 0..axil::LIMIT {
             self.step();
@@ -389,7 +389,7 @@ impl Slot for RtlCard {
     }
 
     fn is_quiet(&mut self) -> Result<bool, CardError> {
-        // A frame is no work before its queue pair is known.
+        // A frame does not count as work before its queue pair is known.
         let looked_up = self.cycle - self.framed > LOOK_UP;
         Ok(looked_up && self.engine.is_idle() && self.read(STATUS.offset)? == 0)
     }
@@ -404,7 +404,7 @@ impl Slot for RtlCard {
     }
 
     fn take_host_frames(&mut self) -> u64 {
-        // The NIC's own driver would get these.
+        // On a board the NIC's own driver would get these.
         self.mac.completed_to_host();
         self.mac.sent_by_host();
         self.mac.received_by_host().len() as u64

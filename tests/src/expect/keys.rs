@@ -8,7 +8,7 @@ use super::{
     list, number, optional, text,
 };
 
-/// True if the splitters, keys and validities of a region of so many rows are inside their buffers.
+/// True if the splitters, keys and validities of a region of `rows` rows are inside their buffers.
 pub(super) fn covered(by: &Json, rows: u128, memory: &Memory) -> bool {
     let splitters = by.get("splitters").is_none_or(|splitters| {
         let len = number(&splitters["count"]) * width(&list(&by["keys"])[0]["column"]);
@@ -66,7 +66,7 @@ pub(super) fn ids(by: &Json, rows: u128, memory: &Memory) -> Option<Vec<u128>> {
     (0..rows).map(of_row).collect()
 }
 
-/// The value of a key: `Some(None)` of a null, `None` of one that leads nowhere.
+/// The value of a key: `Some(None)` if it is null, `None` if it leads nowhere.
 fn value(key: &Json, row: u128, memory: &Memory) -> Option<Option<Value>> {
     if let Some(bits) = key.get("validity")
         && kinds::bit(bits, row, memory) == Some(false)
@@ -77,7 +77,7 @@ fn value(key: &Json, row: u128, memory: &Memory) -> Option<Option<Value>> {
     kinds::column_values(&key["column"], row, memory).map(|mut values| values.pop())
 }
 
-/// How many splitters are less than a value.
+/// Number of splitters that are less than a value.
 fn less(by: &Json, value: &Value, memory: &Memory) -> u128 {
     let Value::Bytes(value) = value else { panic!("a range of bits") };
     let key_type = text(&list(&by["keys"])[0]["key_type"]);
@@ -94,7 +94,7 @@ fn is_less(key_type: &str, a: &[u8], b: &[u8]) -> bool {
     match key_type {
         "unsigned" => little(a) < little(b),
         "integer" => {
-            // The last byte has the sign: with it turned round, they are in order.
+            // The last byte has the sign: with that bit flipped, unsigned order is signed order.
             let turned = |bytes: &[u8]| little(bytes) ^ 1 << (8 * bytes.len() - 1);
             turned(a) < turned(b)
         }
@@ -143,7 +143,7 @@ fn hashed(key_type: &str, value: &Value, seed: u32) -> u32 {
         ("integer", 4) => words(&[raw as u32], seed, 4),
         ("bytes", len) => {
             let whole = bytes.chunks_exact(4);
-            // Each byte that is left is a word, with its sign.
+            // Each byte that is left is a word, with its sign extended.
             let rest = whole.remainder().iter().map(|byte| i32::from(*byte as i8) as u32);
             let all: Vec<u32> = whole.map(|word| little(word) as u32).chain(rest).collect();
             words(&all, seed, len as u32)
@@ -152,7 +152,7 @@ fn hashed(key_type: &str, value: &Value, seed: u32) -> u32 {
     }
 }
 
-/// Murmur3 of some words that stand for so many bytes.
+/// Murmur3 of some words that stand for `len` bytes.
 fn words(words: &[u32], seed: u32, len: u32) -> u32 {
     let times = |a: u32, b: u32| (u64::from(a) * u64::from(b)) as u32;
     let mut hash = seed;

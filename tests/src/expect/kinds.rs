@@ -1,13 +1,13 @@
-//! Values of rows: what the entries of columns and extents lead to, and how values make a message.
+//! Values of rows: the bytes that entries of columns and extents lead to, and how values make a message.
 
 use serde_json::Value as Json;
 
 use super::{Bytes, Memory, list, number, optional};
 
-/// What a row has at one place of its order.
+/// A value that a row has in one place of its order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Bytes, which may be none.
+    /// Bytes; there may be none.
     Bytes(Bytes),
     /// A bit.
     Bit(bool),
@@ -76,7 +76,7 @@ fn kind(element: &Json) -> &str {
 /// Bytes of the entry of a column or an extent.
 pub(super) fn entry_len(element: &Json) -> u128 {
     match kind(element) {
-        // Extents have the one, columns the other.
+        // Extents have `len`, columns `width`.
         "fixed" if element["len"].is_null() => number(&element["width"]),
         "fixed" => number(&element["len"]),
         "varlen" => 2 * number(&element["width"]),
@@ -139,7 +139,7 @@ pub(super) fn column_values(column: &Json, row: u128, memory: &Memory) -> Option
     values(column, memory.get(&column["buffer"], start, entry_len(column))?, memory)
 }
 
-/// The values that an entry leads to, if it leads to any.
+/// The values that an entry leads to; `None` if it leads nowhere.
 pub(super) fn values(element: &Json, entry: &[u8], memory: &Memory) -> Option<Element> {
     let variable = |bytes: &[u8]| {
         let len = (bytes.len() as u32).to_le_bytes().to_vec();
@@ -151,7 +151,7 @@ pub(super) fn values(element: &Json, entry: &[u8], memory: &Memory) -> Option<El
             let (from, to) = entry.split_at(entry.len() / 2);
             let (from, to) = (little(from), little(to));
             if from == to {
-                // No bytes are anywhere.
+                // A string of no bytes needs no buffer.
                 return variable(&[]);
             }
             let data = &element["data"];

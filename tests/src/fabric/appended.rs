@@ -1,6 +1,6 @@
-//! Messages that are appended: which rows they become depends on who comes first, and on nothing else.
+//! Messages that are appended: their rows depend on the order in which they come, and on nothing else.
 //!
-//! The interpreter knows which messages come in a phase, not their order. What cards did with them is
+//! The interpreter knows the messages of a phase, not their order. The result of the cards is
 //! right if their rows lie one behind the other from where the phase before ended, those of one queue pair
 //! in the order of its messages, and if the columns hold there what the messages said.
 
@@ -14,25 +14,25 @@ use crate::expect::{list, number, text};
 /// A message that an append region took.
 #[derive(Clone, Debug, PartialEq)]
 struct Message {
-    /// The queue of its receive, and how many completions that had before.
+    /// Name of the receive's queue, and number of completions before this one.
     completion: (String, usize),
-    /// The queue pair.
+    /// Name of the queue pair.
     qp: String,
     bytes: Vec<u8>,
 }
 
-/// What an append region is given.
+/// State of an append region, and its messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Appended {
-    /// Buffer, offset, width.
+    /// Buffer, offset and width of each column.
     columns: Vec<(String, usize, usize)>,
     capacity: usize,
-    /// Rows of the phases before, and those that are not given back.
+    /// Rows of earlier phases, and rows that are not given back.
     before: usize,
     used: usize,
-    /// The rows that a phase begins behind, and its messages.
+    /// For each phase: the row that it begins behind, and its messages.
     phases: Vec<(usize, Vec<Message>)>,
-    /// A message failed midway: free rows may hold anything.
+    /// True once a message has failed midway: free rows may have any contents.
     dirty: bool,
 }
 
@@ -58,7 +58,7 @@ impl Appended {
         self.columns.iter().map(|(_, _, width)| width).sum()
     }
 
-    /// The next phase begins.
+    /// Begins the next phase.
     pub fn next_phase(&mut self) {
         self.phases.push((self.before, Vec::new()));
     }
@@ -81,12 +81,12 @@ impl Appended {
         self.used <= self.capacity
     }
 
-    /// A message failed midway.
+    /// Records that a message failed midway.
     pub fn spoil(&mut self) {
         self.dirty = true;
     }
 
-    /// Where a row lies.
+    /// Places of a row's bytes.
     fn places(&self, row: usize) -> impl Iterator<Item = Place> + '_ {
         let row = row % self.capacity;
         self.columns.iter().flat_map(move |(buffer, offset, width)| {
@@ -99,7 +99,7 @@ impl Appended {
     /// completion.
     ///
     /// # Errors
-    /// What is wrong with those.
+    /// Description of rows that are not possible.
     pub fn fill(
         &self,
         first: &dyn Fn(&str, usize) -> Option<usize>,
@@ -123,7 +123,7 @@ impl Appended {
                 let behind = (row + self.capacity - before % self.capacity) % self.capacity;
                 found.push((behind, message));
             }
-            // Messages of no rows are nowhere.
+            // Messages without rows have no place.
             found.retain(|(_, message)| !message.bytes.is_empty());
             found.sort_by_key(|(behind, _)| *behind);
             let mut next = 0;

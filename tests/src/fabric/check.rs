@@ -1,4 +1,4 @@
-//! Running a fabric job in this process, and what is wrong with what came of it.
+//! Runs a fabric job in this process, and compares its results.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -14,22 +14,22 @@ use serde_json::Value;
 
 use super::expect::{Expected, queue};
 
-/// Nothing waits for longer: the longest time-out is 4.2 ms, and is tried seven times.
+/// Time without a completion that is too long: the longest time-out is 4.2 ms, and is tried seven times.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What the cards did with a job: completions as they were printed, and every buffer.
+/// Results of a job on cards: completions as they were printed, and every buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// In the order in which they were told.
+    /// Completions, in the order in which they were printed.
     pub completions: Vec<String>,
-    /// By `node/buffer`.
+    /// Bytes of each buffer, by `node/buffer`.
     pub memory: BTreeMap<String, Vec<u8>>,
 }
 
-/// Runs a job on so many threads.
+/// Runs a job on `threads` threads.
 ///
 /// # Errors
-/// What went wrong, other than posts that complete with another status than success.
+/// A text, if the job did not run to its end. A post that completes with an error is none.
 pub fn on_cards(job: &Value, threads: usize) -> Result<Found, String> {
     let text = job.to_string();
     let job = FabricJob::parse(&text, Path::new(".")).map_err(|error| error.to_string())?;
@@ -50,14 +50,14 @@ pub fn on_cards(job: &Value, threads: usize) -> Result<Found, String> {
     Ok(Found { completions, memory })
 }
 
-/// The first difference between what cards did and what they had to do.
+/// The first difference between the results of cards and the expected ones.
 pub fn difference(expected: &Expected, found: &Found) -> Option<String> {
     let mut queues: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for completion in &found.completions {
         let completion: Value = serde_json::from_str(completion).expect("an object");
         queues.entry(queue(&completion)).or_default().push(completion);
     }
-    // Which rows were appended is judged apart.
+    // The rows of appended messages are compared separately.
     let mut first = BTreeMap::new();
     for (name, completions) in &mut queues {
         for (i, completion) in completions.iter_mut().enumerate() {
@@ -100,7 +100,7 @@ pub fn difference(expected: &Expected, found: &Found) -> Option<String> {
     None
 }
 
-/// What memory has to hold, with what was appended in the rows that completions tell.
+/// The bytes that memory must have, with appended messages in the rows that completions name.
 fn with_appended(
     expected: &Expected,
     first: &BTreeMap<(String, usize), Option<usize>>,

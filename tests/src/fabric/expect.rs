@@ -1,4 +1,4 @@
-//! What a fabric job must do, computed the slow and obvious way, over the JSON itself.
+//! The results that a fabric job must have, computed the slow and obvious way, over the JSON itself.
 //!
 //! Messages are those of [`crate::expect`], which follows `docs/semantics.md`. They are delivered at
 //! once, post by post in the order of the file, and meet the receives of the whole phase, in order.
@@ -24,19 +24,19 @@ const ATOMIC: usize = 8;
 /// Bytes of an address in memory.
 const POINTER: usize = 8;
 
-/// What a job must do.
+/// Results that a job must have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expected {
     /// The completions of every queue, in order: objects as `drdma fabric` prints them.
     pub completions: BTreeMap<String, Vec<Value>>,
-    /// Every byte of every buffer, by `node/buffer`; `None` where it may be anything. What is appended is
-    /// not there.
+    /// Every byte of every buffer, by `node/buffer`; `None` where it may have any value, also for bytes of append
+    /// regions.
     pub memory: BTreeMap<String, Vec<Option<u8>>>,
-    /// What append regions are given, by node and name.
+    /// State of append regions, by node and name.
     pub appended: BTreeMap<(String, String), Appended>,
 }
 
-/// Why a job has no meaning that could be told.
+/// Why the results of a job are not determined.
 pub type Undetermined = String;
 
 /// The queue of a completion, as the keys of [`Expected::completions`] have it.
@@ -47,7 +47,7 @@ pub fn queue(completion: &Value) -> String {
     format!("{} {kind} {}", text(&completion["node"]), names.unwrap_or(&Value::Null))
 }
 
-/// What a completion on a shared receive queue, or of one, is told by.
+/// Names that identify an object: of its node, and its own.
 type Name = (String, String);
 
 /// A receive that waits for a message.
@@ -55,55 +55,55 @@ type Name = (String, String);
 struct Receive {
     wr_id: u64,
     regions: Vec<Value>,
-    /// The append region's name.
+    /// Name of the append region, if the receive is for one.
     append: Option<String>,
 }
 
-/// A run.
+/// State of a run.
 struct Run<'a> {
     nodes: HashMap<&'a str, Node<'a>>,
-    /// Receives by node and queue; a queue pair's own one has the queue pair's name behind a `/`.
+    /// Receives by node and queue; the name of a queue pair's own queue is the queue pair's, with a `/` in front.
     receives: HashMap<Name, VecDeque<Receive>>,
     /// Queue pairs in the error state.
     broken: BTreeSet<Name>,
-    /// Keys that messages have made invalid.
+    /// Keys that messages have invalidated.
     gone: BTreeSet<Name>,
     /// Send queues that are halted: node, shared or not, queue pairs.
     halted: BTreeSet<(String, bool, Vec<String>)>,
     expected: Expected,
 }
 
-/// A node's part of a job, and its memory as far as it is known.
+/// A node's part of a job, and the known contents of its memory.
 struct Node<'a> {
     job: &'a Value,
     qps: QueuePairs<'a>,
     memory: Memory,
-    /// Bytes that may be anything: buffer and place.
+    /// Bytes that may have any value: buffer and offset.
     unknown: BTreeSet<(String, usize)>,
 }
 
-/// A message on its way.
+/// A message to a peer.
 struct Message<'a> {
     bytes: &'a [u8],
-    /// What names the memory that a WRITE goes to.
+    /// The JSON that names the target of a WRITE.
     remote: &'a Value,
-    /// How many bytes went there before it.
+    /// Number of bytes that were written there before it.
     offset: u128,
     with_imm: bool,
 }
 
-/// How a message ended for its sender.
+/// Result of a message for its sender.
 enum End {
-    /// It arrived.
+    /// The message arrived.
     Good,
-    /// The peer refused it.
+    /// The peer refused the message, with this status of the sender's.
     Refused(&'static str),
 }
 
 /// Runs a whole job.
 ///
 /// # Errors
-/// It has no determined meaning.
+/// The results of the job are not determined.
 pub fn run(job: &Value) -> Result<Expected, Undetermined> {
     let mut run = Run {
         nodes: list(&job["nodes"]).iter().map(|of| (text(&of["name"]), Node::of(of))).collect(),
@@ -285,7 +285,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// A queue pair is in the error state: what it had posted to receive is flushed.
+    /// Puts a queue pair into the error state: its receives are flushed.
     fn break_pair(&mut self, node: &str, qp: &str) {
         if !self.broken.insert((node.to_owned(), qp.to_owned())) {
             return;
@@ -296,7 +296,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A message arrives at its peer.
+    /// Delivers a message to its peer.
     fn deliver(
         &mut self,
         step: &Value,
@@ -317,7 +317,7 @@ impl<'a> Run<'a> {
         if write && !message.is_empty() {
             let places = match self.remote(remote, offset, message.len(), "remote_write") {
                 Some((owner, places)) if owner == node => places,
-                // With immediate data it may meet the want of a receive first.
+                // With immediate data the lack of a receive may be noticed first.
                 _ if transport == "rc" && !with_imm => {
                     self.break_pair(node, to_qp);
                     return Ok(End::Refused("remote_access_error"));
@@ -380,7 +380,7 @@ impl<'a> Run<'a> {
                 if transport != "rc" || srq.is_some() {
                     return Err("a message longer than its receive".into());
                 }
-                // How much of it was written is open.
+                // It is not determined how many bytes were written.
                 self.node(node).unknown.extend(places);
                 self.told(failed_receive(node, to_qp, receive.wr_id, "local_length_error"));
                 self.break_pair(node, to_qp);
@@ -395,13 +395,13 @@ impl<'a> Run<'a> {
         Ok(End::Good)
     }
 
-    /// A READ or an atomic operation; gives the bytes that came back.
+    /// Carries out a READ or an atomic operation; returns the number of bytes that came back.
     fn fetch(&mut self, step: &Value) -> Result<u64, Undetermined> {
         let op = text(&step["op"]);
         let node = text(&step["node"]);
         let places = self.nodes[node].places(list(&step["regions"])).ok_or("a bad region")?;
         if op == "read" && places.is_empty() {
-            // Of no bytes: nobody looks at its key.
+            // A READ of no bytes: its key is not checked.
             return Ok(0);
         }
         let right = if op == "read" { "remote_read" } else { "remote_atomic" };
@@ -428,7 +428,7 @@ impl<'a> Run<'a> {
         Ok(bytes.len() as u64)
     }
 
-    /// Where `len` bytes of a peer's lie, and whose they are; `None` if they may not be touched so.
+    /// Places of `len` bytes of a peer's memory, and its node; `None` if the operation may not touch them.
     fn remote(
         &self,
         post: &Value,
@@ -436,7 +436,7 @@ impl<'a> Run<'a> {
         len: usize,
         right: &str,
     ) -> Option<(String, Vec<Place>)> {
-        // An address and a key that nobody gave out.
+        // An address and a key that do not exist.
         let (node, name) = text(post.get("remote")?).split_once('/')?;
         let job = self.nodes[node].job;
         let named = |of: &str| {
@@ -466,7 +466,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Where the messages of a destination go in turn: the columns of a group of rows, if each has a place of its own.
+/// The targets of a destination's messages in turn: the columns of a group of rows, if each has a target of its own.
 fn remotes(destination: &Value) -> Vec<&Value> {
     match destination.get("remote_columns") {
         Some(columns) => list(columns).iter().collect(),

@@ -1,4 +1,4 @@
-//! Random fabric jobs, of which no two things race: their results follow from the job alone.
+//! Random fabric jobs without races: their results follow from the job alone.
 //!
 //! Each node sends what a [random job](crate::random_job) for one card sends, from buffers that nothing
 //! writes to, over queue pairs of its own, to which nothing else is sent. What arrives has bytes of its
@@ -22,28 +22,28 @@ mod posts;
 use order::{interleave, receives_first, signal, wait};
 use posts::{is_shared, of_node};
 
-/// What jobs may have.
+/// Contents that jobs may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Abilities {
-    /// Frames may be lost, doubled, reordered and damaged. Only RC copes with that.
+    /// True if frames may be lost, doubled, reordered and damaged. Only RC copes with that.
     pub faults: bool,
-    /// There are queue pairs on UD.
+    /// True if there are queue pairs on UD.
     pub datagrams: bool,
-    /// There are READs, atomic operations, fences and shared receive queues.
+    /// True if there are READs, atomic operations, fences and shared receive queues.
     pub answers: bool,
-    /// Some messages are refused by their receiver.
+    /// True if some messages are refused by their receiver.
     pub refusals: bool,
-    /// At least one node has an `rtl:` card, which does this and no more.
+    /// Features of `rtl:` cards, if at least one node has one.
     pub hardware: Option<Features>,
 }
 
 impl Abilities {
-    /// True if a node's card does something, `rtl` or not.
+    /// True if the card of a node has features; `rtl` says whether it is an `rtl:` card.
     fn does(&self, rtl: bool, what: Features) -> bool {
         self.hardware.filter(|_| rtl).is_none_or(|features| features.contains(what))
     }
 
-    /// What nodes send, as far as every card there may be does it.
+    /// Limits of what nodes send, which every card of the job can do.
     fn limits(&self) -> Limits {
         Limits {
             kinds: self.does(true, KINDS),
@@ -54,16 +54,16 @@ impl Abilities {
         }
     }
 
-    /// True if every card there may be sends again what was lost, or came too early.
+    /// True if every card of the job sends again packets that were lost, or came too early.
     fn retransmits(&self) -> bool {
         self.does(true, Features::RETRANSMITS)
     }
 }
 
-/// What a card does that sends columns of all kinds.
+/// Features of a card that sends columns of all kinds.
 const KINDS: Features = Features::VARLEN.union(Features::BITS).union(Features::CHASE);
 
-/// What a node sends.
+/// Limits of what a node sends.
 const LIMITS: Limits = Limits {
     posts: 5,
     buffer: 5_000,
@@ -79,16 +79,17 @@ const LIMITS: Limits = Limits {
     large: 0,
 };
 
-/// A node while the job is made.
+/// A node of a job that is being made.
 struct Node {
     name: String,
-    /// Its card is `rtl:`.
+    /// True if its card is `rtl:`.
     rtl: bool,
     sends: Value,
     qps: Vec<Value>,
-    /// Each for one queue pair, of the same name: whose message takes which receive would be open else.
+    /// Shared receive queues, each for one queue pair of the same name: else it would not be determined whose message
+    /// takes which receive.
     srqs: Vec<Value>,
-    /// Bytes of `in` that are given away.
+    /// Bytes of `in` that are in use.
     used: u64,
     words: u64,
     kept: Kept,
@@ -149,7 +150,7 @@ impl Node {
                "srqs": self.srqs, "qps": self.qps})
     }
 
-    /// So many bytes of `in` that nothing else has.
+    /// Takes `len` bytes of `in` that nothing else uses.
     fn take(&mut self, len: u64) -> u64 {
         let start = self.used;
         self.used += len;
@@ -176,7 +177,7 @@ fn network(random: &mut Random, abilities: Abilities) -> Value {
     network
 }
 
-/// Gives every queue pair of every node a peer on another node. Tells the node that each one sends to.
+/// Gives every queue pair of every node a peer on another node. Returns the node that each node sends to.
 fn connect(
     random: &mut Random,
     nodes: &mut [Node],
@@ -192,7 +193,7 @@ fn connect(
             let addresses = abilities.does(nodes[from].rtl, Features::REQUESTS);
             let datagrams = abilities.datagrams && !abilities.faults && addresses;
             let transport = match text(&qp["transport"]) {
-                // A request for several has no addresses of datagrams.
+                // A request for several destinations has no addresses of datagrams.
                 "ud" if datagrams && !shared => "ud",
                 "uc" if !abilities.faults => "uc",
                 _ => "rc",
@@ -209,8 +210,8 @@ fn connect(
                     _ => end["peer"] = json!(peer),
                 }
                 if transport == "rc" {
-                    // Longer than the queues of the slowest network; the RTL takes a second for a few milliseconds, and
-                    // so has shorter ones, of which all tries together are long enough.
+                    // The time-out is longer than the queues of the slowest network. The RTL, which takes a second for
+                    // a few milliseconds, has shorter ones; all tries together are long enough.
                     let shorter = if abilities.hardware.is_some() { 3 } else { 0 };
                     end["timeout"] = json!(random.range(7..=10) - shorter);
                 }
@@ -318,7 +319,7 @@ mod tests {
         assert!(keys > 10, "{keys}");
     }
 
-    /// True for a receive with such a region.
+    /// True for a receive with a region that `is` accepts.
     fn receives(step: &Value, is: impl Fn(&Value) -> bool) -> bool {
         let receive = step["verb"].as_str().is_some_and(|verb| verb.ends_with("recv"));
         receive && step["regions"].as_array().is_some_and(|regions| regions.iter().any(is))

@@ -1,4 +1,4 @@
-//! What a node's card keeps in a random fabric job: described keys, and append regions.
+//! Objects that a node's card keeps in a random fabric job: described keys, and append regions.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::{
 const BITS: &str = "bits";
 /// Keys of a node, at most.
 const MAX_KEYS: usize = 200;
-/// Records of a key to a pointer-mapped region, about.
+/// Records of a key to a pointer-mapped region, approximately.
 const RECORDS: u64 = 100;
 
 /// The described keys and append regions of a node.
@@ -24,20 +24,20 @@ pub(super) struct Kept {
     appends: Vec<Append>,
 }
 
-/// An append region while the job is made.
+/// An append region of a job that is being made.
 struct Append {
     columns: Vec<u64>,
     row: u64,
-    /// Rows that it is sent.
+    /// Number of rows that are sent to it.
     rows: u64,
-    /// Only one queue pair may append to it.
+    /// True if only one queue pair may append to it.
     alone: bool,
-    /// Where its columns begin in `in`, and how many rows they have.
+    /// For each column: its offset in `in`, and its number of rows.
     places: Vec<(u64, u64)>,
 }
 
 impl Kept {
-    /// The buffer of the bitmaps, if there are some.
+    /// The buffer of the bitmaps, if there are any.
     pub fn buffer(&self) -> Option<Value> {
         (!self.bits.is_empty()).then(|| json!({"name": BITS, "hex": hex(&self.bits)}))
     }
@@ -53,8 +53,8 @@ impl Kept {
         self.appends.iter().enumerate().map(append).collect()
     }
 
-    /// The append region that a queue pair's messages of these lengths go to: `alone` if nobody else may
-    /// append to it; `refuse` if some of them may be no whole rows. `None` if there is none.
+    /// The append region that a queue pair's messages of these lengths go to. `alone`: no other queue pair may
+    /// append to it; `refuse`: some messages may not be whole rows. `None` if there is none.
     pub fn append(
         &mut self,
         random: &mut Random,
@@ -81,7 +81,7 @@ impl Kept {
             Some(at) => at,
             None => {
                 let columns = split(random, row);
-                // Room for another queue pair's rows, perhaps.
+                // There may be room for another queue pair's rows.
                 let capacity = (rows * random.range(1..=3) + random.skewed(0..=20)).max(1);
                 // A message that is too long for the region is refused, not appended.
                 let longest = lengths.iter().max().map_or(0, |len| *len as u64).div_ceil(row);
@@ -116,7 +116,7 @@ impl Kept {
         self.region_to_fill(random, kind, needed, used)
     }
 
-    /// A region of `in`: 0 a strided one, 1 a bitmapped, 2 a pointer-mapped.
+    /// A region of `in`: strided (0), bitmapped (1) or pointer-mapped (2).
     fn region_to_fill(
         &mut self,
         random: &mut Random,
@@ -153,7 +153,7 @@ impl Kept {
                     .map(|width| json!({"buffer": "in", "offset": take(rows * width), "width": width}))
                     .collect();
                 let start = self.bits.len();
-                // Bits behind the last row say nothing.
+                // Bits behind the last row have no meaning.
                 let end = selected.len().next_multiple_of(8);
                 selected.extend((selected.len()..end).map(|_| random.one_in(2)));
                 let byte = |bits: &[bool]| {
@@ -207,7 +207,7 @@ impl Kept {
     }
 }
 
-/// True for a region that a key may open: of fixed columns or extents, a bitmap from a byte's first bit on, no chains.
+/// True for a region that a key may have: of fixed columns or extents, a bitmap from a byte's first bit on, no chains.
 fn is_plain(region: &Value) -> bool {
     let elements =
         ["columns", "pattern"].iter().filter_map(|field| region.get(field)).flat_map(list);
@@ -220,7 +220,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A number as a sum of 1 to 16.
+/// Splits a number into 1 to 16 random parts.
 fn split(random: &mut Random, total: u64) -> Vec<u64> {
     let count = random.skewed(1..=16.min(total));
     let mut cuts: Vec<u64> = (1..count).map(|_| random.range(1..=total.max(2) - 1)).collect();
@@ -230,7 +230,7 @@ fn split(random: &mut Random, total: u64) -> Vec<u64> {
     cuts.windows(2).map(|cut| cut[1] - cut[0]).collect()
 }
 
-/// Extents of so many bytes together, in any order, that do not overlap.
+/// Extents of `total` bytes together, in any order, that do not overlap.
 fn extents(random: &mut Random, total: u64) -> Vec<Value> {
     let mut at = 0;
     let mut extents: Vec<Value> = split(random, total)
@@ -247,7 +247,7 @@ fn extents(random: &mut Random, total: u64) -> Vec<Value> {
     extents
 }
 
-/// The bytes that a pattern reaches over.
+/// Bytes from the start of a period to the end of its pattern.
 fn span(pattern: &[Value]) -> u64 {
     let end = |extent: &Value| extent["offset"].as_u64().zip(extent["len"].as_u64());
     pattern.iter().filter_map(end).map(|(offset, len)| offset + len).max().unwrap_or(0)

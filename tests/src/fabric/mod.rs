@@ -1,4 +1,4 @@
-//! Fabric jobs: what they must do, random ones, and the least part of one that still goes wrong.
+//! Fabric jobs: their expected results, random ones, and the smallest part of a job that still fails.
 
 pub mod appended;
 pub mod check;

@@ -1,4 +1,4 @@
-//! Where the bytes of regions lie, one by one.
+//! The places of a region's bytes, one by one.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub fn of_region(memory: &Memory, region: &Value) -> Option<Vec<Place>> {
             let first = start(&region["bitmap"]) as usize;
             let bytes = (number(&region["rows"]) as usize).div_ceil(8);
             if let Some(fetch) = region.get("fetch_rows").filter(|_| bytes > 0) {
-                // Nothing of it is sent or filled, but it has to be there.
+                // Fetch rows are neither sent nor filled, but must be inside their buffer.
                 run(memory, &fetch["buffer"], start(fetch), bytes, &mut Vec::new())?;
             }
             for row in 0..number(&region["rows"]) as usize {
@@ -37,7 +37,7 @@ pub fn of_region(memory: &Memory, region: &Value) -> Option<Vec<Place>> {
                     let width = length(column, "width");
                     let at = start(column) + row as u128 * width as u128;
                     let mut value = Vec::new();
-                    // All rows are to be inside, selected or not.
+                    // All rows must be inside the buffer, selected or not.
                     run(memory, &column["buffer"], at, width, &mut value)?;
                     if byte >> (row % 8) & 1 == 1 {
                         places.append(&mut value);

@@ -1,11 +1,11 @@
-//! Making a job that goes wrong smaller.
+//! Makes a job that fails smaller.
 
 use serde_json::{Value, json};
 
 /// Faults of a network.
 const FAULTS: [&str; 4] = ["loss", "duplicate", "reorder", "corrupt"];
 
-/// The smallest job found that still `fails`: without faults, and without steps, as far as that may be.
+/// The smallest job found for which `fails` is still true: without faults and steps that are not needed for that.
 pub fn shrink(job: &Value, fails: &dyn Fn(&Value) -> bool) -> Value {
     let mut job = job.clone();
     for fault in FAULTS {
@@ -16,7 +16,7 @@ pub fn shrink(job: &Value, fails: &dyn Fn(&Value) -> bool) -> Value {
         }
     }
     let steps = |job: &Value| job["steps"].as_array().map_or(0, Vec::len);
-    // Halves first, then smaller parts.
+    // Half of the steps are left out first, then smaller parts.
     let mut part = steps(&job) / 2;
     while part > 0 {
         let mut at = 0;

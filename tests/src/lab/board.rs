@@ -27,12 +27,12 @@ use crate::{
     expect::{Completion, Expected},
 };
 
-/// The environment's name for the command that serves a card.
+/// Environment variable with the command that serves a card.
 pub const PROGRAM: &str = "DRDMA_LAB_PROGRAM";
-/// Nothing takes that long, not even a guest's start.
+/// Time that is too long for any step, even for a guest's start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What QEMU takes to notice that a server is gone.
+/// Time that QEMU takes to notice that a server is gone.
 const NOTICE: Duration = Duration::from_millis(300);
 
 /// A guest with cards in its slots.
@@ -48,27 +48,27 @@ pub struct Board {
 /// A card in a slot, and the process that serves it.
 #[derive(Debug)]
 pub struct Card {
-    /// What it sends. There is no endpoint: it is only recorded.
+    /// The card's wire: frames are only recorded, as there is no endpoint.
     pub relay: Relay,
     process: Child,
     log: PathBuf,
-    /// Bytes of the log that are of an earlier job.
+    /// Bytes of the log that belong to an earlier job.
     old_log: usize,
 }
 
-/// What came of a script.
+/// Result of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What it printed.
+    /// Output of the script.
     pub output: String,
-    /// The code of its last command.
+    /// Exit code of its last command.
     pub code: i32,
 }
 
 /// The guest of this process, with a card in its slot 0, which is bound.
 ///
 /// # Panics
-/// If there is none.
+/// If there is no guest.
 pub fn board() -> MutexGuard<'static, Board> {
     static BOARD: OnceLock<Mutex<Board>> = OnceLock::new();
     static TRIED: AtomicBool = AtomicBool::new(false);
@@ -79,23 +79,23 @@ pub fn board() -> MutexGuard<'static, Board> {
         let folder = env::var(FOLDER).unwrap_or_else(|_| panic!("no {FOLDER}: `cargo xtask vm`"));
         Mutex::new(Board::open(Path::new(&folder)))
     });
-    // A test that has failed leaves it to the next one.
+    // A test that has failed leaves the board to the next one.
     let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
     board.tidy_up();
     board
 }
 
-/// Where the guest sees the card in a slot.
+/// PCI address at which the guest sees the card in a slot.
 pub fn address(slot: usize) -> String {
     format!("0000:{:02x}:00.0", slot + 1)
 }
 
-/// Where its system keeps it.
+/// Path of the card in the guest's sysfs.
 pub fn sysfs(slot: usize) -> String {
     format!("/sys/bus/pci/devices/{}", address(slot))
 }
 
-/// Connects to one of the lab's sockets, for something that may take long to answer.
+/// Connects to one of the lab's sockets, with a time-out for answers that take long.
 fn patient(path: &Path) -> UnixStream {
     let stream = connect(path);
     stream.set_read_timeout(Some(PATIENCE)).expect("a time-out is possible");
@@ -107,12 +107,12 @@ impl Card {
         fs::read_to_string(&self.log).expect("a log can be read")
     }
 
-    /// What the process that serves it has told since the last job was started.
+    /// The log of the process that serves the card, since the last job was started.
     pub fn log(&self) -> String {
         self.whole_log().split_off(self.old_log)
     }
 
-    /// True if the process that serves it runs.
+    /// True if the process that serves the card runs.
     pub fn is_served(&mut self) -> bool {
         self.process.try_wait().expect("a status").is_none()
     }
@@ -142,14 +142,14 @@ impl Board {
 
     /// Resets the guest, and waits until it has started again.
     pub fn reset(&mut self) {
-        // Otherwise a guest that starts again ends QEMU.
+        // Without this, a reset of the guest ends QEMU.
         self.qmp.execute("set-action", json!({"reboot": "reset"}));
         self.qmp.execute("system_reset", json!({}));
         self.wait_for_guest();
         self.qmp.execute("set-action", json!({"reboot": "shutdown"}));
     }
 
-    /// Ends what a test has left running, and brings the card back that it has left away.
+    /// Ends the programs that a test has left running, and brings back a card that it has removed.
     fn tidy_up(&mut self) {
         let (card, end) =
             (sysfs(0), "test -z \"$pid\" || { kill -9 $pid; wait $pid; } 2> /dev/null");
@@ -174,7 +174,7 @@ impl Board {
         }
     }
 
-    /// As [`try_shell`](Self::try_shell); gives what was printed.
+    /// Like [`try_shell`](Self::try_shell), but returns only the output.
     ///
     /// # Panics
     /// If its last command fails.
@@ -184,7 +184,7 @@ impl Board {
         output
     }
 
-    /// Serves a card, plugs it into the next slot, and binds it; gives the slot.
+    /// Serves a card, plugs it into the next slot, and binds it; returns the slot.
     pub fn plug(&mut self) -> usize {
         let slot = self.cards.len();
         let file = |name: &str| self.folder.join(format!("{name}{slot}"));
@@ -196,7 +196,7 @@ impl Board {
             datagrams(&file("guest-remote"), &file("guest")),
         );
         let program = env::var(PROGRAM).unwrap_or_else(|_| panic!("no {PROGRAM}"));
-        // It ends with QEMU.
+        // The process ends with QEMU.
         let process = Command::new(program)
             .args(["serve", "--once", "--device", "rtl:", "--socket", &socket, "--wire", &wire])
             .stderr(File::create(&log).expect("a log can be written"))
@@ -232,8 +232,8 @@ impl Board {
     /// Kills the process that serves a card, as if it were torn out.
     pub fn tear_out(&mut self, slot: usize) {
         let card = &mut self.cards[slot];
-        // QEMU aborts now and then when it loses a server in the middle of a request of the guest's:
-        // there is none while the guest stands still.
+        // QEMU sometimes aborts when it loses a server during a request of the guest's. There is no request while the
+        // guest is stopped.
         self.qmp.execute("stop", json!({}));
         card.process.kill().expect("it can be killed");
         card.process.wait().expect("a status");
@@ -251,7 +251,7 @@ impl Board {
         &mut self.cards[slot]
     }
 
-    /// Starts a job in the guest, and waits until it is under way: so many frames have left the card.
+    /// Starts a job in the guest, and waits until `frames` frames have left the card.
     pub fn start(&mut self, slot: usize, job: &Value, frames: usize) {
         let card = &mut self.cards[slot];
         card.relay.forget();
@@ -265,15 +265,15 @@ impl Board {
         self.cards[slot].relay.from_card(frames);
     }
 
-    /// Waits for the end of the job that was started: its code, and what it printed as an error.
+    /// Waits for the end of the job that was started. Returns its code, and its error output.
     pub fn ended(&mut self) -> Outcome {
         let output = self.shell("wait $pid; code=$?; cat /tmp/err; echo code $code");
         let (output, code) = output.rsplit_once("code ").expect("a code");
         Outcome { output: output.to_owned(), code: code.trim().parse().expect("a code") }
     }
 
-    /// Waits for the job's error, but not for the end of its process; gives the error, and the code that
-    /// the process ends with.
+    /// Waits for the job's error, but not for the end of its process. Returns the error, and the code that
+    /// the process will end with.
     pub fn failed(&mut self) -> Outcome {
         self.shell("for i in $(seq 600); do test -s /tmp/err && break; usleep 50000; done");
         // The last field is a process's code, once it is ending.
@@ -287,7 +287,7 @@ impl Board {
         Outcome { output: output.to_owned(), code: code >> 8 }
     }
 
-    /// Runs a job in the guest to its end: its completions, and the frames that left the card.
+    /// Runs a job in the guest to its end. Returns its completions, and the frames that left the card.
     pub fn run(&mut self, slot: usize, job: &Value, frames: usize) -> Expected {
         self.start(slot, job, 0);
         let ended = self.ended();

@@ -10,7 +10,7 @@ use libdrdma::{
 
 use super::{Lab, MTU, PATIENCE, QKEY, peer::PeerQueuePair};
 
-/// So often is the card looked after before the guest is asked for anything.
+/// Turns of the card after which the guest is asked again.
 const TURNS: usize = 100;
 
 /// The first sequence numbers of the guest's queue pairs and of the card's: they wrap soon.
@@ -19,13 +19,13 @@ pub const PSNS: [u32; 2] = [0xff_fffa, 0xff_fffd];
 /// A card, its cable, and one completion queue for everything.
 pub struct Endpoint {
     cable: Cable,
-    /// All its memory and queue pairs are of this domain.
+    /// Protection domain of all memory and queue pairs.
     pub pd: ProtectionDomain,
-    /// Where everything completes.
+    /// Completion queue of all requests and receives.
     pub cq: CompletionQueue,
-    /// The card.
+    /// Context of the card.
     pub context: Context,
-    /// What has completed.
+    /// Completions so far.
     pub completions: Vec<WorkCompletion>,
 }
 
@@ -36,17 +36,17 @@ impl Endpoint {
         Self { cable, pd, cq, context, completions: Vec::new() }
     }
 
-    /// Memory that allows everything, each byte of that value.
+    /// Memory with all rights, each byte of which is `byte`.
     pub fn memory(&self, len: usize, byte: u8) -> MemoryRegion {
         self.memory_with(len, byte, Access::all())
     }
 
-    /// Memory that allows a peer that.
+    /// Memory with these rights for peers.
     pub fn memory_with(&self, len: usize, byte: u8, access: Access) -> MemoryRegion {
         self.pd.register_with(vec![byte; len], access).expect("memory")
     }
 
-    /// A queue pair, connected to a new one of the guest's that is ready to send. That sends again after
+    /// A queue pair, connected to a new one of the guest's that is ready to send. The guest's sends again after
     /// `timeout` (a code), if it is RC.
     pub fn connect<'m>(
         &self,
@@ -77,17 +77,17 @@ impl Endpoint {
         (qp, peer)
     }
 
-    /// Looks after the card and its cable once.
+    /// Serves the card and its cable once.
     pub fn turn(&mut self) {
         self.completions.extend(self.cq.poll());
         self.cq.progress().expect("the card works");
         self.cable.serve().expect("the wire works");
     }
 
-    /// Looks after the card until `done`, which is asked now and then.
+    /// Serves the card until `done` returns true.
     ///
     /// # Panics
-    /// If that takes longer than anything in the lab does.
+    /// If that takes longer than any step in the lab.
     pub fn serve_until(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> bool) {
         let started = Instant::now();
         while !done(self) {

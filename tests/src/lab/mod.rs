@@ -1,6 +1,6 @@
 //! A card whose wire ends at a real RDMA endpoint: the soft-RoCE of a Linux guest.
 //!
-//! `cargo xtask vm` boots the guest, says in the environment where its sockets are, and runs the
+//! `cargo xtask vm` boots the guest, sets the environment to its sockets, and runs the
 //! tests that use this.
 //!
 //! ```text
@@ -10,9 +10,9 @@
 //! | module | |
 //! |---|---|
 //! | [`board`] | a guest into which a card is plugged, in place of all that |
-//! | [`qmp`] | what QEMU is told, and what it says |
+//! | [`qmp`] | QEMU's machine protocol |
 //! | [`endpoint`] | the card while the guest sends to it |
-//! | [`peer`] | what the program in the guest is told, and what it says |
+//! | [`peer`] | the program in the guest, and its protocol |
 //! | [`relay`] | the cable: it records, loses and damages frames |
 
 pub mod board;
@@ -50,12 +50,12 @@ use endpoint::Endpoint;
 use peer::Peer;
 use relay::Relay;
 
-/// The environment's name for the folder of the lab's sockets.
+/// Environment variable with the folder of the lab's sockets.
 pub const FOLDER: &str = "DRDMA_LAB";
-/// The environment's name for the device: `rtl:`, unless told, or `soft:`; or a board's URI, which is
+/// Environment variable with the device: `rtl:` by default, or `soft:`; or a board's URI, which is
 /// then one of the guest that takes jobs.
 pub const DEVICE: &str = "DRDMA_LAB_DEVICE";
-/// Nothing in the lab takes that long.
+/// Time that is too long for any step in the lab.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The card's end of its cable.
 const CARD: &str = "card";
@@ -65,9 +65,9 @@ const CARD_REMOTE: &str = "card-remote";
 const GUEST: &str = "guest";
 /// The relay's end of the guest's cable.
 const GUEST_REMOTE: &str = "guest-remote";
-/// Where the peer takes commands.
+/// Name of the socket on which the peer takes commands.
 const PEER: &str = "peer";
-/// Where a guest takes jobs that has the card, if there is one.
+/// Name of the socket on which the guest that has the card takes jobs, if there is one.
 const HOST: &str = "host";
 
 /// The card's addresses.
@@ -92,25 +92,25 @@ pub const MTU: u32 = 1024;
 /// Queue key of all UD queue pairs.
 pub const QKEY: u32 = 0x1111_1111;
 
-/// What is connected.
+/// The lab: peer, relay, and card.
 #[derive(Debug)]
 pub struct Lab {
-    /// The endpoint.
+    /// Program in the guest.
     pub peer: Peer,
-    /// The cable.
+    /// Cable between card and guest.
     pub relay: Relay,
     device: String,
-    /// The card's end of its cable, and the other one.
+    /// The sockets of the card's cable: its own end, and the other one.
     card: [PathBuf; 2],
     /// The machine that has the card, if it is not this one.
     host: Option<BufReader<UnixStream>>,
     next_qpn: u32,
 }
 
-/// The lab of this process, in which nothing is left of the test before.
+/// The lab of this process, without any objects of the test before.
 ///
 /// # Panics
-/// If there is none.
+/// If there is no lab.
 pub fn lab() -> MutexGuard<'static, Lab> {
     static LAB: Mutex<()> = Mutex::new(());
     static OPEN: OnceLock<Mutex<Lab>> = OnceLock::new();
@@ -123,7 +123,7 @@ pub fn lab() -> MutexGuard<'static, Lab> {
         let folder = env::var(FOLDER).unwrap_or_else(|_| panic!("no {FOLDER}: `cargo xtask vm`"));
         Mutex::new(Lab::open(&PathBuf::from(folder)))
     });
-    // A test that has failed leaves it to the next one.
+    // A test that has failed leaves the lab to the next one.
     let mut lab = lab.lock().unwrap_or_else(PoisonError::into_inner);
     lab.peer.reset();
     lab.relay.repair();
@@ -158,16 +158,16 @@ impl Lab {
         Self { peer, relay, device, card, host, next_qpn: 0x100 }
     }
 
-    /// A number that no queue pair of the card had yet: packets to it are not of an earlier test.
+    /// A number that no queue pair of the card has had: packets to it are not from an earlier test.
     pub fn new_qpn(&mut self) -> u32 {
         self.next_qpn += 1;
         self.next_qpn
     }
 
-    /// Runs a job on the card, with a relay that knows of no frame yet, and waits for its end.
+    /// Runs a job on the card, with a relay that has forgotten all frames, and waits for its end.
     ///
     /// # Panics
-    /// If it cannot be run. Posts that fail are none of that.
+    /// If the job does not run to its end. A post that fails is no reason.
     pub fn run(&mut self, job: &Value) -> Vec<Completion> {
         self.relay.forget();
         match &mut self.host {
@@ -176,7 +176,7 @@ impl Lab {
         }
     }
 
-    /// Sets a card up, with a relay that knows of no frame yet, that is served while the guest sends to it.
+    /// Sets up a card that is served while the guest sends to it, with a relay that has forgotten all frames.
     ///
     /// # Panics
     /// If that fails, or the card is a board of another machine.
@@ -216,7 +216,7 @@ impl Lab {
     }
 }
 
-/// Collects completions, and lets frames leave and arrive meanwhile.
+/// Collects completions; frames leave and arrive in the meantime.
 struct Sender {
     completions: Vec<WorkCompletion>,
     cable: Cable,
@@ -239,7 +239,7 @@ fn datagrams(local: &Path, remote: &Path) -> Datagrams {
         .unwrap_or_else(|error| panic!("{} cannot be made: {error}", local.display()))
 }
 
-/// A machine that takes jobs. It says so at its start.
+/// A machine that takes jobs, and says so when it starts.
 fn host(stream: UnixStream) -> BufReader<UnixStream> {
     let mut host = BufReader::new(stream);
     let mut line = String::new();

@@ -1,4 +1,4 @@
-//! Talking to `tests/peer/peer.c`: a line is a command, an answer is a line of JSON.
+//! Connection to `tests/peer/peer.c`: a line is a command, an answer is a line of JSON.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -11,45 +11,45 @@ use serde_json::Value;
 use super::QKEY;
 use crate::expect::unhex;
 
-/// How long the peer waits for what must come.
+/// Time that the peer waits for what must come.
 const SOON: Duration = Duration::from_secs(20);
 
 /// The program in the guest.
 #[derive(Debug)]
 pub struct Peer {
     stream: BufReader<UnixStream>,
-    /// What it said at its start: the verbs device and the GID.
+    /// Its first message: the verbs device and the GID.
     pub hello: Value,
 }
 
 /// A queue pair of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerQueuePair {
-    /// Its place in the peer's list.
+    /// Index in the peer's list.
     pub index: u64,
-    /// Its number.
+    /// Queue pair number.
     pub qpn: u32,
 }
 
 /// Memory of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerMemory {
-    /// Its place in the peer's list.
+    /// Index in the peer's list.
     pub index: u64,
-    /// Where it starts.
+    /// Address of the first byte.
     pub addr: u64,
-    /// Its remote key.
+    /// Remote key.
     pub rkey: u32,
-    /// Bytes.
+    /// Length in bytes.
     pub size: usize,
 }
 
-/// A receive that is over.
+/// A completed receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// The queue pair's place in the peer's list.
+    /// Index of the queue pair in the peer's list.
     pub qp: u64,
-    /// The verbs' words for how it ended.
+    /// Status, in the words of the verbs.
     pub status: String,
     /// "send" or "write" (with immediate data); empty if it failed.
     pub opcode: String,
@@ -63,33 +63,33 @@ pub struct Received {
     pub data: Vec<u8>,
 }
 
-/// What a queue pair of the peer posts: bytes of one of its memories.
+/// A request of the peer: bytes of one of its memories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Post<'a> {
     /// `send`, `send_imm`, `write`, `write_imm`, `read`, `cas` or `faa`.
     pub op: &'a str,
-    /// The memory of which bytes are sent, or that takes what comes back.
+    /// Memory whose bytes are sent, or that takes the answer.
     pub memory: &'a PeerMemory,
-    /// Where in it, in bytes.
+    /// Offset in the memory, in bytes.
     pub offset: usize,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: usize,
-    /// The card's address of a WRITE, READ or atomic.
+    /// Remote address of a WRITE, READ or atomic.
     pub remote_addr: u64,
-    /// The card's key for it.
+    /// Remote key of a WRITE, READ or atomic.
     pub rkey: u32,
     /// Immediate data.
     pub imm: u32,
-    /// What an atomic compares with or adds, and what it swaps in.
+    /// Operands of an atomic: what it compares with or adds, and what it swaps in.
     pub operands: [u64; 2],
 }
 
-/// A request of the peer's that is over.
+/// A completed request of the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posted {
-    /// Its number, from 0, of all requests since the lab was made ready.
+    /// Number of the request, from 0, of all since the lab was made ready.
     pub post: u64,
-    /// The verbs' words for how it ended.
+    /// Status, in the words of the verbs.
     pub status: String,
 }
 
@@ -155,24 +155,24 @@ impl Peer {
         queue_pair(&answer)
     }
 
-    /// Posts receives.
+    /// Posts `count` receives of `bytes` bytes each.
     pub fn receive(&mut self, qp: &PeerQueuePair, count: usize, bytes: usize) {
         self.ask(&format!("receive {} {count} {bytes}", qp.index));
     }
 
-    /// Waits for so many receives to be over, and gives all that are.
+    /// Waits until `count` receives have completed, and returns all that have.
     pub fn received(&mut self, count: usize) -> Vec<Received> {
         self.received_within(count, SOON)
     }
 
-    /// The same, for so long at most.
+    /// Like [`received`](Self::received), but waits for at most `time`.
     pub fn received_within(&mut self, count: usize, time: Duration) -> Vec<Received> {
         let answer = self.ask(&format!("completions {count} {}", time.as_millis()));
         let list = answer["completions"].as_array().expect("a list");
         list.iter().map(received).collect()
     }
 
-    /// Lets a queue pair send from the sequence number `psn` on; it sends again after `timeout` (the code of
+    /// Makes a queue pair ready to send from the sequence number `psn` on. It sends again after `timeout` (the code of
     /// `ibv_modify_qp`), if it is RC.
     pub fn ready(&mut self, qp: &PeerQueuePair, psn: u32, timeout: u8) {
         self.ask(&format!("ready {} {psn} {timeout}", qp.index));
@@ -192,7 +192,7 @@ impl Peer {
         self.ask(&format!("datagram {index} {memory} 0 {len} 10.0.0.1 {qpn} {QKEY}"));
     }
 
-    /// The requests that are over and were not asked for before.
+    /// The requests that have completed since the last call.
     pub fn posted(&mut self) -> Vec<Posted> {
         let answer = self.ask("completions 0 0");
         let list = answer["completions"].as_array().expect("a list");

@@ -29,16 +29,16 @@ impl Qmp {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("QEMU says {line:?}: {error}"))
     }
 
-    /// Has QEMU do something.
+    /// Makes QEMU execute a command, and returns its answer.
     ///
     /// # Panics
-    /// If it does not.
+    /// If QEMU reports an error.
     pub fn execute(&mut self, command: &str, arguments: Value) -> Value {
         let text = json!({"execute": command, "arguments": arguments}).to_string();
         self.stream.get_mut().write_all(format!("{text}\n").as_bytes()).expect("QEMU listens");
         loop {
             let mut message = self.message();
-            // Events, which QEMU sends unasked.
+            // QEMU sends events unasked.
             if message.get("event").is_some() {
                 continue;
             }

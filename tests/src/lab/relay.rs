@@ -1,4 +1,4 @@
-//! The cable between the card and the guest, cut in two: what goes over it is recorded, single frames of
+//! The cable between the card and the guest, cut in two: frames on it are recorded, single frames of
 //! either side can be lost or damaged on the way, and a bad cable loses and reorders frames at random.
 
 use std::{
@@ -12,10 +12,10 @@ use drdma_wire::{Sent, Wire, dgram::Datagrams};
 use super::PATIENCE;
 use crate::random::Random;
 
-/// How often both ends are looked at while nothing comes.
+/// Interval at which both ends are polled while there are no frames.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// What happens to a frame of the card.
+/// Fault of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mishap {
     Lost,
@@ -33,10 +33,10 @@ fn receive(wire: &mut Datagrams) -> Vec<Vec<u8>> {
 struct State {
     from_card: Vec<Vec<u8>>,
     from_guest: Vec<Vec<u8>>,
-    /// By the side that sent it and the frame's number, from 0.
+    /// Faults to come: the side that sends the frame, the frame's number, from 0, and the fault.
     mishaps: Vec<(Side, usize, Mishap)>,
     trouble: Option<Trouble>,
-    /// The frame of each side that the next one of that side overtakes.
+    /// For each side: the frame that the next one of that side overtakes.
     held: [Option<Vec<u8>>; 2],
 }
 
@@ -49,23 +49,23 @@ impl State {
     }
 }
 
-/// Who sent a frame.
+/// Sender of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The card.
+    /// The card sent the frame.
     Card,
-    /// The guest.
+    /// The guest sent the frame.
     Guest,
 }
 
-/// A bad cable: of the frames of either side, one in so many meets this.
+/// Faults of a bad cable: of the frames of either side, one in this many is affected.
 #[derive(Debug)]
 pub struct Trouble {
-    /// Is lost.
+    /// One in this many frames is lost.
     pub lost: u64,
-    /// Is overtaken by the next one.
+    /// One in this many frames is overtaken by the next one.
     pub overtaken: u64,
-    /// What draws them.
+    /// Random numbers that the faults are drawn from.
     pub random: Random,
 }
 
@@ -75,7 +75,7 @@ pub struct Relay {
     state: Arc<Mutex<State>>,
 }
 
-/// What an acknowledgement says.
+/// Fields of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledgement {
     /// The queue pair of the card that it is for.
@@ -110,7 +110,7 @@ impl Relay {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes what has arrived each way; false if nothing has.
+    /// Passes the frames that have arrived each way; false if there were none.
     fn pass(&self, card: &mut Datagrams, guest: &mut Datagrams) -> bool {
         let (there, back) = (receive(card), receive(guest));
         let passed = !there.is_empty() || !back.is_empty();
@@ -126,7 +126,7 @@ impl Relay {
         passed
     }
 
-    /// Records a frame; gives what is passed on of it, and of those before it.
+    /// Records a frame. Returns the frames that are passed on: it, and one that it overtakes.
     fn handle(&self, side: Side, mut frame: Vec<u8>) -> Vec<Vec<u8>> {
         let mut state = self.state();
         let frames = state.frames(side);
@@ -155,39 +155,39 @@ impl Relay {
         [Some(frame), held.take()].into_iter().flatten().collect()
     }
 
-    /// Forgets what passed, but not what will happen.
+    /// Forgets the frames that have passed, but not the faults to come.
     pub(super) fn forget(&self) {
         let mut state = self.state();
         state.from_card.clear();
         state.from_guest.clear();
     }
 
-    /// Loses the card's frame of that number, from 0, in the next job.
+    /// Makes the relay lose the card's frame of that number, from 0, in the next job.
     pub fn lose(&self, number: usize) {
         self.lose_from(Side::Card, number);
     }
 
-    /// Loses that side's frame of that number, from 0 since the relay was last told to forget.
+    /// Makes the relay lose that side's frame of that number, from 0 since the relay last forgot its frames.
     pub fn lose_from(&self, side: Side, number: usize) {
         self.state().mishaps.push((side, number, Mishap::Lost));
     }
 
-    /// Flips a bit of the payload of the card's frame of that number, from 0, in the next job.
+    /// Makes the relay flip a bit of the payload of the card's frame of that number, from 0, in the next job.
     pub fn damage(&self, number: usize) {
         self.damage_from(Side::Card, number);
     }
 
-    /// Flips a bit of the payload of that side's frame of that number.
+    /// Makes the relay flip a bit of the payload of that side's frame of that number.
     pub fn damage_from(&self, side: Side, number: usize) {
         self.state().mishaps.push((side, number, Mishap::Damaged));
     }
 
-    /// The cable is a bad one from now on.
+    /// Makes the cable a bad one from now on.
     pub fn trouble(&self, trouble: Trouble) {
         self.state().trouble = Some(trouble);
     }
 
-    /// Nothing happens to frames from now on. One that waited to be overtaken is lost.
+    /// Ends all faults. A frame that waited to be overtaken is lost.
     pub fn repair(&self) {
         let mut state = self.state();
         state.mishaps.clear();
@@ -195,10 +195,10 @@ impl Relay {
         state.held = [None, None];
     }
 
-    /// The frames of the card in this job, once there are so many.
+    /// The frames of the card in this job, once there are at least `at_least`.
     ///
     /// # Panics
-    /// If they do not come: datagrams may be on their way when their request is complete.
+    /// If they do not come: datagrams may still be under way when their request is complete.
     pub fn from_card(&self, at_least: usize) -> Vec<Vec<u8>> {
         let started = Instant::now();
         loop {

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::kinds::destinations;
 use crate::random::Random;
 
-/// Elements of a region that such a WRITE has, at most, so that what a request has for all its destinations stays
+/// Elements of the region of such a WRITE, at most, so that what a request has for all its destinations stays
 /// below what a card takes.
 const MOST: usize = 8;
 
-/// Makes some of the WRITEs such. What is drawn for it leaves the rest of the seed's job as it was.
+/// Makes some of the WRITEs such. The random numbers for it leave the rest of the seed's job as it was.
 pub(super) fn insert(seed: u64, posts: &mut [Value]) {
     let mut random = Random::new(seed ^ 0x636f_6c75_6d6e);
     for post in posts {
@@ -20,7 +20,7 @@ pub(super) fn insert(seed: u64, posts: &mut [Value]) {
     }
 }
 
-/// The field with a region's elements, if it may be sent so.
+/// The field with a region's elements, if the region may be sent by columns.
 fn elements(region: &Value) -> Option<&'static str> {
     let field = match region["type"].as_str() {
         Some("strided") => "pattern",
@@ -30,7 +30,7 @@ fn elements(region: &Value) -> Option<&'static str> {
     (!has_kinds(region, field)).then_some(field)
 }
 
-/// True if some element of the region says how its bytes are found, or its bitmap begins within a byte.
+/// True if some element of the region has a kind, or its bitmap begins within a byte.
 fn has_kinds(region: &Value, field: &str) -> bool {
     let elements = region[field].as_array().into_iter().flatten();
     region["bitmap"].get("bit").is_some()
@@ -60,7 +60,7 @@ fn by_columns(random: &mut Random, post: &mut Value) {
             .filter_map(|fields| fields.get_mut("regions")?.as_array_mut())
             .collect();
         for list in &mut lists {
-            // The first one that may be.
+            // The first region that may be sent by columns is taken.
             let Some(region) = list.iter().find(|region| elements(region).is_some()).cloned()
             else {
                 return;

@@ -1,15 +1,15 @@
-//! Posts whose data stand in the request.
+//! Posts with inline data.
 
 use serde_json::{Value, json};
 
 use super::{Generator, Head};
 use crate::random::Random;
 
-/// Bytes of one, at most.
+/// Bytes of inline data, at most.
 const MOST: u64 = 64;
 
-/// Puts some between the others. They have numbers of their own, so that without them the job of a seed is
-/// the same.
+/// Inserts some such posts between the others. They use random numbers of their own, so that without them the job of a
+/// seed is the same.
 pub(super) fn insert(seed: u64, qps: &[Value], generator: &Generator, posts: &mut Vec<Value>) {
     let mut random = Random::new(seed ^ 0x1a11_e000);
     if !random.one_in(3) {
@@ -32,14 +32,14 @@ pub(super) fn insert(seed: u64, qps: &[Value], generator: &Generator, posts: &mu
     }
 }
 
-/// One to four runs of bytes, of at most so many together as a request takes.
+/// One to four runs of bytes, together at most as many as a request takes.
 fn regions(random: &mut Random, tables: &[(String, u64)]) -> Vec<Value> {
     let mut left = MOST;
     let mut regions = Vec::new();
     for _ in 0..random.skewed(1..=4) {
         let (name, size) = random.pick(tables);
         let most = left.min(*size);
-        // Often all that there is room for.
+        // The data are often as long as there is room for.
         let len = if random.one_in(3) { most } else { random.range(1.min(most)..=most) };
         if len == 0 {
             break;

@@ -6,7 +6,7 @@ use super::Generator;
 use super::kinds::Entries;
 use crate::random::Random;
 
-/// Chains of so many records at most, but for those that have no end.
+/// Records of a chain, at most, unless it has no end.
 const MOST_RECORDS: u64 = 40;
 
 /// Types of keys of a hash, with the bytes of a value.
@@ -23,7 +23,7 @@ const TYPES: [(&str, u64); 9] = [
 ];
 
 impl Generator {
-    /// Replaces the ids of a partitioned region, of so many destinations, by keys; gives the number of ids.
+    /// Replaces the ids of a partitioned region with `count` destinations by keys; returns the number of ids.
     pub(super) fn keys(
         &mut self,
         random: &mut Random,
@@ -126,14 +126,14 @@ impl Generator {
         let (key_type, width) = *random.pick(types);
         let mut bytes = random.bytes((rows * width) as usize);
         if key_type == "float" && random.one_in(2) {
-            // Zeros of both signs, and numbers that are none.
+            // Zeros of both signs, and NaNs, are frequent.
             bytes.iter_mut().for_each(|byte| *byte = *random.pick(&[0, 0, 0, 0x80, 0xff, 0x7f]));
         }
         let column = json!({"buffer": self.buffer(&bytes), "offset": 0, "width": width});
         json!({"key_type": key_type, "column": column})
     }
 
-    /// Makes some rows of a key null, perhaps.
+    /// Makes some rows of a key null, or none.
     fn validity(&mut self, random: &mut Random, rows: u64, key: &mut Value) {
         if random.one_in(2) {
             let bit = random.range(0..=7);
@@ -143,7 +143,7 @@ impl Generator {
         }
     }
 
-    /// A region of so many chains.
+    /// A region of `count` chains.
     pub(super) fn chains(&mut self, random: &mut Random, count: u64) -> Value {
         let mut entries = Entries::new(random, self);
         let before = random.skewed(0..=11);
@@ -163,7 +163,7 @@ impl Generator {
         let name = self.name();
         let mut pointers = Vec::new();
         for record in 0..total {
-            // Most lead to one behind, so that chains end.
+            // Most records lead to a later one, so that chains end.
             let to = match random.range(0..=99) {
                 0 => size * random.range(0..=total - 1),
                 1 if random.one_in(4) => size * total - random.range(0..=size - 1),

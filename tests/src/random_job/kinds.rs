@@ -8,9 +8,9 @@ use crate::{
     random::Random,
 };
 
-/// Rows of a region that has entries made for it; a spoiled one may have far more.
+/// Rows of a region for which entries are made, at most; a spoiled region may have far more.
 const MOST_ROWS: u64 = 10_000;
-/// Bytes of an element of a region with kinds.
+/// Bytes of an element of a region with kinds, at most.
 const MOST_BYTES: u64 = (1 << 24) - 1;
 
 /// Gives some posts columns of other kinds than fixed width, and other layouts of messages; without these, keys for ids. What is drawn for it
@@ -55,7 +55,7 @@ fn keeps(random: &mut Random, post: &Value, generator: &Generator, qps: &QueuePa
     }
 }
 
-/// True if some element is longer than one may be beside columns of other kinds.
+/// True if some element is longer than elements beside columns of other kinds may be.
 fn has_wide(of: &Value) -> bool {
     match of {
         Value::Array(all) => all.iter().any(has_wide),
@@ -67,7 +67,7 @@ fn has_wide(of: &Value) -> bool {
     }
 }
 
-/// Sends by columns, perhaps each to an address of its own.
+/// Makes a post send by columns, perhaps each to an address of its own.
 fn layout(random: &mut Random, post: &mut Value) {
     if random.one_in(2) {
         if random.one_in(4) {
@@ -95,7 +95,7 @@ fn layout(random: &mut Random, post: &mut Value) {
                 if element { regions.iter().map(of).sum() } else { regions.first().map_or(1, of) }
             }
         };
-        // Now and then one too many.
+        // There is sometimes one column too many.
         let count = count + u64::from(random.one_in(20));
         if !(1..=64).contains(&count) {
             return;
@@ -111,7 +111,7 @@ fn layout(random: &mut Random, post: &mut Value) {
     destinations(post).into_iter().for_each(&mut one);
 }
 
-/// What has the fields of a destination: each one of several, or the post itself.
+/// The JSON objects with the fields of destinations: each one of several, or the post itself.
 pub(super) fn destinations(post: &mut Value) -> Vec<&mut Value> {
     if post["verb"] != "post_ssq_send" {
         return vec![post];
@@ -120,12 +120,12 @@ pub(super) fn destinations(post: &mut Value) -> Vec<&mut Value> {
     list.into_iter().flatten().collect()
 }
 
-/// True for what has two values: a length, and bytes.
+/// True for an element with two values: a length, and bytes.
 fn is_long(element: &Value) -> bool {
     element["type"] == "varlen" || element["type"] == "views"
 }
 
-/// Values of a row.
+/// Number of values of a row.
 fn values(region: &Value, field: &str) -> u64 {
     let list = region[field].as_array().map_or(&[][..], Vec::as_slice);
     list.iter().map(|element| 1 + u64::from(is_long(element))).sum()
@@ -236,7 +236,7 @@ impl Generator {
         column
     }
 
-    /// A strided or pointer-mapped region of so many records with an entry in each.
+    /// A strided or pointer-mapped region of `rows` records with an entry in each.
     fn records(&mut self, random: &mut Random, rows: u64, lone: bool, pointers: bool) -> Value {
         let mut entries = Entries::new(random, self);
         let before = random.skewed(0..=11);
@@ -282,7 +282,7 @@ impl Generator {
 pub(super) struct Entries {
     pub(super) kind: Value,
     width: u64,
-    /// What entries lead to: bytes of data, sizes of buffers, values of a dictionary.
+    /// Sizes of what entries lead to: bytes of data, lengths of buffers, values of a dictionary.
     sizes: Vec<u64>,
 }
 
@@ -336,7 +336,7 @@ impl Entries {
         value.to_le_bytes()[..self.width as usize].to_vec()
     }
 
-    /// An entry by itself.
+    /// The bytes of a single entry.
     pub(super) fn entry(&mut self, random: &mut Random) -> Vec<u8> {
         match self.kind["type"].as_str() {
             Some("varlen") => {

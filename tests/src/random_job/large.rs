@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::{Generator, Head};
 use crate::{expect::hex, random::Random};
 
-/// Rows of a table, about.
+/// Rows of a table, approximately.
 const ROWS: [u64; 2] = [10_000, 50_000];
 
-/// A column of a table: where it is and how wide.
+/// A column of a table: its offset and width.
 type Column = (u64, u64);
 
 impl Generator {
@@ -25,7 +25,7 @@ impl Generator {
         let mut head = self.head(random, qps, shared, count);
         let mut rows = random.range(ROWS[0]..=ROWS[1]);
         if random.one_in(3) {
-            // Around the ends of chunks and of what is read of a bitmap at once.
+            // The number of rows is near the end of a chunk, or of what is read of a bitmap at a time.
             rows = (rows & !0xfff) + random.range(0..=2) - 1;
         }
         let widths = self.widths(random, self.limits.large / rows);
@@ -80,7 +80,7 @@ impl Generator {
         json!({"buffer": name, "offset": offset})
     }
 
-    /// For each row the destination that gets it, or none: any for each row, or runs of one.
+    /// For each row its destination, or none: random for each row, or the same in runs of rows.
     fn owners(&self, random: &mut Random, rows: u64, count: u64) -> Vec<Option<u64>> {
         let run = *random.pick(&[1, 1, 1, 4, 300, 5_000]);
         let nobody = *random.pick(&[2, 10, 1_000_000]);
@@ -95,7 +95,7 @@ impl Generator {
         owners
     }
 
-    /// Every row goes to one destination, by a bitmap each.
+    /// Each row goes to one destination, by a bitmap for each.
     fn one_destination_a_row(
         &mut self,
         random: &mut Random,
@@ -111,7 +111,7 @@ impl Generator {
         self.bitmapped_each(random, head, &table, &masks)
     }
 
-    /// Every destination has any rows, many or few.
+    /// Every destination has random rows, many or few.
     fn bitmap_each(
         &mut self,
         random: &mut Random,
@@ -124,7 +124,7 @@ impl Generator {
         let masks: Vec<Vec<bool>> = (0..count)
             .map(|_| {
                 let often = count * *random.pick(&[1, 1, 2, 10, 500]);
-                // Blocks of rows that come or go together, or single ones.
+                // Blocks of rows are selected together, or single rows.
                 let run = *random.pick(&[1, 1, 64, 700]);
                 let mut is_set = false;
                 let mut mask = Vec::new();
@@ -189,7 +189,7 @@ impl Generator {
         let top = if width == 1 { 255 } else { 65_535 };
         let first = random.range(0..=top - 63);
         let owners = self.owners(random, rows, head.order.len() as u64);
-        // Nobody's rows have the id above all others, or below.
+        // Rows without a destination have the id above all others, or below.
         let nobody = if first == 0 { top } else { first - 1 };
         let id = |owner: &Option<u64>| owner.map_or(nobody, |dest| first + dest);
         let bytes: Vec<u8> = owners
@@ -208,7 +208,7 @@ impl Generator {
         head.post
     }
 
-    /// Each destination has rows of a table of records, by their numbers: a stretch of its own, or all the same.
+    /// Each destination has rows of a table of records, by their numbers: a stretch of its own, or the rows of all.
     fn stretch_each(
         &mut self,
         random: &mut Random,
@@ -224,7 +224,7 @@ impl Generator {
             pattern.push(json!({"offset": at, "len": width}));
             at += width;
         }
-        // Under row mask `Element` an element is an extent: all regions have as many.
+        // Under row mask `Element` an element is an extent: all regions have the same number.
         let count = head.order.len() as u64;
         let same = random.one_in(2);
         let each = rows / count;
@@ -247,7 +247,7 @@ impl Generator {
         head.post
     }
 
-    /// Records here and there, by pointers: fewer, since each is 8 bytes to be read as well.
+    /// Records at random places, by pointers: fewer, since each is 8 bytes to be read as well.
     fn pointers_each(&mut self, random: &mut Random, mut head: Head<'_>, widths: &[u64]) -> Value {
         let period = widths.iter().sum::<u64>() + *random.pick(&[0, 5, 200]);
         let records = random.range(1_000..=4_000);

@@ -1,4 +1,4 @@
-//! Random jobs: everything that a job file can say, small enough to run by the thousand, and some with
+//! Random jobs: every field that a job file can have, small enough to run by the thousand, and some with
 //! tables of tens of thousands of rows.
 
 mod columns;
@@ -22,16 +22,16 @@ use crate::{
     random::Random,
 };
 
-/// How large jobs get.
+/// Limits of random jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Posts.
+    /// Number of posts, at most.
     pub posts: u64,
-    /// Bytes of a buffer.
+    /// Bytes of a buffer, at most.
     pub buffer: u64,
-    /// Rows of a region.
+    /// Rows of a region, at most.
     pub rows: u64,
-    /// Payload bytes of one post.
+    /// Payload bytes of a post, at most.
     pub payload: u64,
     /// Whether there are partitioned posts.
     pub partitioned: bool,
@@ -39,7 +39,7 @@ pub struct Limits {
     pub inline: bool,
     /// Whether there are columns of other kinds than fixed width, and chains.
     pub kinds: bool,
-    /// With `kinds`: whether messages go by columns.
+    /// With `kinds`: whether messages may be laid out by columns.
     pub by_columns: bool,
     /// Whether there are WRITEs by columns that every card sends.
     pub column_writes: bool,
@@ -51,22 +51,22 @@ pub struct Limits {
     pub large: u64,
 }
 
-/// Whether the hardware takes partitioned requests; where it does not, no job for it has one.
+/// Whether the hardware takes partitioned requests; if not, no job for it has one.
 pub const HARDWARE_TAKES_PARTITIONED: bool = true;
-/// Whether the hardware takes requests with data of their own; likewise.
+/// Whether the hardware takes requests with inline data; if not, no job for it has one.
 pub const HARDWARE_TAKES_INLINE: bool = true;
 
-/// Whether the hardware makes partitions from keys of fixed width, beside columns without kinds; likewise.
+/// Whether the hardware makes partitions from keys of fixed width, beside columns without kinds.
 pub const HARDWARE_TAKES_KEYS: bool = true;
-/// Whether it makes them from keys of every kind; likewise.
+/// Whether the hardware makes partitions from keys of every kind.
 pub const HARDWARE_TAKES_ALL_KEYS: bool = false;
-/// Whether the hardware takes columns of other kinds; likewise.
+/// Whether the hardware takes columns of other kinds than fixed width.
 pub const HARDWARE_TAKES_KINDS: bool = true;
-/// Whether it sends messages by columns of every sort; likewise.
+/// Whether the hardware sends messages by columns of every kind.
 pub const HARDWARE_SENDS_BY_COLUMNS: bool = false;
 
 impl Limits {
-    /// For the reference model.
+    /// Limits for the reference model.
     pub const SOFT: Self = Self {
         posts: 8,
         buffer: 20_000,
@@ -81,7 +81,7 @@ impl Limits {
         all_keys: true,
         large: 0,
     };
-    /// For simulated hardware, where every cycle costs.
+    /// Limits for simulated hardware, where every cycle costs.
     pub const RTL: Self = Self {
         posts: 5,
         buffer: 9_000,
@@ -100,9 +100,9 @@ impl Limits {
     pub const LARGE: Self = Self { posts: 3, large: 600_000, ..Self::RTL };
 }
 
-/// One post in so many is spoiled: its regions need not be inside their buffers.
+/// One post in this many is spoiled: its regions need not be inside their buffers.
 const SPOILED: u64 = 12;
-/// Posts that are not as wanted are drawn again, at most so many times.
+/// Number of times that a post is drawn again, at most, if it is not as wanted.
 const ATTEMPTS: usize = 200;
 
 /// The job of that seed: the same on every machine.
@@ -186,7 +186,7 @@ fn queue_pair(random: &mut Random, i: u64) -> Value {
         true => (1 << 24) - random.range(1..=20),
         false => random.range(0..=(1 << 24) - 1),
     };
-    // 0 is no queue pair's number.
+    // No queue pair has number 0.
     let number = |random: &mut Random| (random.range(0..=(1 << 18) - 1) << 6 | i).max(1);
     let mut queue_pair = json!({
         "name": format!("q{i}"), "transport": transport,
@@ -198,7 +198,7 @@ fn queue_pair(random: &mut Random, i: u64) -> Value {
     if transport == "ud" {
         queue_pair["qkey"] = json!(qkey);
     }
-    // Not from `random`: whatever follows stays what it was for a seed.
+    // `random` is not used, so that the rest of a seed's job does not change.
     let any = queue_pair["dest_qpn"].as_u64().unwrap_or(0) >> 6;
     if any.is_multiple_of(3) {
         queue_pair["dscp"] = json!(any / 3 % 64);
@@ -229,7 +229,7 @@ impl Generator {
         self.buffers.push(buffer);
     }
 
-    /// A post that is drawn until it succeeds, and sends at most `payload` bytes, or fails and is to.
+    /// Draws a post until it succeeds and sends at most `payload` bytes, or fails and is meant to.
     fn post(
         &mut self,
         random: &mut Random,
@@ -334,7 +334,7 @@ impl Generator {
     }
 }
 
-/// A post without destinations, and the queue pairs that will be.
+/// A post without destinations, and the queue pairs that will be its destinations.
 #[derive(Debug)]
 struct Head<'a> {
     post: Value,
@@ -344,7 +344,7 @@ struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// A destination.
+    /// The JSON of a destination with regions.
     fn entry(&self, random: &mut Random, qp: &Value, regions: Vec<Value>) -> Value {
         let mut entry = json!({"qp": qp["name"], "regions": regions});
         if self.post["op"].as_str().is_some_and(|op| op.starts_with("write")) {
@@ -354,7 +354,7 @@ impl Head<'_> {
         entry
     }
 
-    /// A destination of a partitioned post.
+    /// The JSON of a destination with a partition.
     fn partition(&self, random: &mut Random, qp: &Value, id: u64) -> Value {
         let mut entry = self.entry(random, qp, Vec::new());
         let fields = entry.as_object_mut().expect("it was made as one");

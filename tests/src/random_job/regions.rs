@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 use super::Generator;
 use crate::{expect::hex, random::Random};
 
-/// What a region has to be like.
+/// Properties that a region must have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
-    /// Exactly so many elements.
+    /// Number of elements, exactly.
     pub(super) elements: Option<u64>,
-    /// About so many bytes a row, at most.
+    /// Bytes of a row, approximately and at most.
     pub(super) row: u64,
-    /// So many rows, at most.
+    /// Number of rows, at most.
     pub(super) rows: u64,
-    /// Nearly always a strided region of one extent.
+    /// True if it is nearly always to be a strided region of one extent.
     pub(super) columns: bool,
 }
 
@@ -172,7 +172,7 @@ fn pattern(random: &mut Random, extents: u64, row: u64, size: u64) -> Vec<Value>
         .collect()
 }
 
-/// Members of a record of so many bytes, short ones, often its first and its last.
+/// Members of a record of `record` bytes: short ones, often its first and its last.
 fn members(random: &mut Random, extents: u64, record: u64) -> Vec<Value> {
     (0..extents)
         .map(|_| {

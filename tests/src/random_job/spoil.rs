@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::random::Random;
 
-/// Changes something such that the post probably fails.
+/// Changes a value such that the post probably fails.
 pub(super) fn spoil(random: &mut Random, post: &mut Value) {
     match random.range(0..=5) {
         0 => {
@@ -20,7 +20,7 @@ pub(super) fn spoil(random: &mut Random, post: &mut Value) {
     let numbers = ["offset", "len", "width", "period", "count", "rows"];
     let mut places = Vec::new();
     find(post, String::new(), &numbers, &mut places);
-    // A card cannot even be told of ids of another size.
+    // Ids of another size cannot be in a request.
     places.retain(|place| place != "/partitioned/ids/width");
     if places.is_empty() {
         return;
@@ -37,7 +37,7 @@ pub(super) fn spoil(random: &mut Random, post: &mut Value) {
     *post.pointer_mut(&place).expect("it was found there") = json!(value);
 }
 
-/// The ways to every number of those names.
+/// The paths of all numbers of those names.
 fn find(value: &Value, path: String, names: &[&str], found: &mut Vec<String>) {
     match value {
         Value::Object(entries) => {

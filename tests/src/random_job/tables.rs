@@ -7,7 +7,7 @@ use crate::{expect::hex, random::Random};
 
 impl Generator {
     /// Makes a post partitioned: a region whose rows have about `row` bytes, and a partition for
-    /// each queue pair. Some ids are nobody's, and some partitions have no row.
+    /// each queue pair. Some ids have no destination, and some partitions have no row.
     pub(super) fn partition(&mut self, random: &mut Random, head: &mut Head<'_>, row: u64) {
         let width = random.range(1..=2);
         let top = if width == 1 { 255 } else { 65535 };
@@ -32,7 +32,7 @@ impl Generator {
             })
             .collect();
 
-        // Runs of one partition or a new one for every row; one in eight is anybody's or nobody's.
+        // Runs of one partition or a new one for every row; one row in eight has any id, with a destination or without.
         let run = random.skewed(1..=20);
         let offset = random.skewed(0..=40);
         let mut bytes = random.bytes(offset as usize);

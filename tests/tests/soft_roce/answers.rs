@@ -13,7 +13,7 @@ use libdrdma::{Access, MemoryRegion, Transport};
 
 use crate::receives::{TIMEOUT, all, assert_success, finish};
 
-/// Whoever reaches the counters may do all that a test asks for.
+/// All rights that a test may need to the counters.
 const ACCESS: Access = Access::REMOTE_ATOMIC.union(Access::REMOTE_READ).union(Access::REMOTE_WRITE);
 
 /// The counters of a card, from the first on.
@@ -46,7 +46,7 @@ fn atomics_change_counters_and_bring_what_was_there() {
     let target = card.memory_with(64, 0, ACCESS);
     let (_qp, peer) = card.connect(&mut lab, Transport::Rc, ACCESS, TIMEOUT);
     let back = lab.peer.memory(64);
-    // Operations, and the values before them.
+    // Operations, and the values that they must bring.
     let steps: [(&str, usize, [u64; 2], u64); 7] = [
         ("faa", 1, [5, 0], 0),
         ("faa", 1, [u64::MAX, 0], 5),
@@ -101,7 +101,7 @@ fn every_addition_counts_once(lab: &mut Lab, count: usize) {
     assert!(lab.peer.read(&read).iter().all(|byte| *byte == 7), "a READ behind its WRITE");
 }
 
-/// Requests of several queue pairs are over in any order.
+/// Waits until the requests of several queue pairs have completed, in any order.
 fn finish_all(
     lab: &mut Lab,
     card: &mut Endpoint,
@@ -139,7 +139,7 @@ fn a_bad_cable_loses_no_addition() {
 #[test]
 #[ignore = "needs a guest: cargo xtask vm"]
 fn atomics_that_are_not_allowed_change_nothing() {
-    // The queue pair's rights, those of the memory, an address that is no multiple of 8, one beyond.
+    // Rights of the queue pair and the memory, an offset that is no multiple of 8, and one beyond the memory.
     for (pair, memory, offset, syndrome) in [
         (Access::REMOTE_READ, ACCESS, 0, 0x61),
         (ACCESS, Access::REMOTE_READ, 0, 0x62),

@@ -30,11 +30,11 @@ const NAK_INVALID_REQUEST: u8 = 0x61;
 const NAK_ACCESS: u8 = 0x62;
 /// rxe's NAK for a SEND that does not fit.
 const NAK_OPERATION: u8 = 0x63;
-/// The bits that tell an ACK, an RNR NAK and a NAK apart; the others are credits or a time.
+/// The bits that distinguish ACK, RNR NAK and NAK; the others are credits or a time.
 const KIND: u8 = 0x60;
 const ACK: u8 = 0x00;
 const RNR_NAK: u8 = 0x20;
-/// What memory that was not written to looks like.
+/// Value of bytes that were not written to.
 const UNTOUCHED: u8 = 0xa5;
 
 fn hex(random: &mut Random, bytes: usize) -> String {
@@ -56,21 +56,21 @@ fn statuses(completions: &[Completion]) -> Vec<&str> {
     completions.iter().map(|completion| &*completion.status).collect()
 }
 
-/// What a queue pair of the peer received, all of it well.
+/// The successful receives of a queue pair of the peer.
 fn received_by(qp: &PeerQueuePair, all: &[Received]) -> Vec<Received> {
     let own: Vec<_> = all.iter().filter(|received| received.qp == qp.index).cloned().collect();
     assert!(own.iter().all(|received| received.status == "success"), "{own:?}");
     own
 }
 
-/// The device's own counters before and after something.
+/// The device's own counters before and after an operation.
 struct Changes {
     before: Value,
     after: Value,
 }
 
 impl Changes {
-    /// How much a counter rose.
+    /// Difference of a counter.
     fn of(&self, name: &str) -> u64 {
         let value = |counters: &Value| {
             let value = counters[name].as_u64();
@@ -80,7 +80,7 @@ impl Changes {
     }
 }
 
-/// What changed in the device's own counters while `during` ran, and what that gave.
+/// Runs `during`, and returns its result and the changes of the device's own counters.
 fn counting<T>(lab: &mut Lab, during: impl FnOnce(&mut Lab) -> T) -> (T, Changes) {
     let before = lab.peer.counters();
     let result = during(lab);
@@ -94,7 +94,7 @@ fn connect_rc(lab: &mut Lab, name: &str, psn: u32, writable: bool) -> (Value, Pe
     (queue_pair(name, "rc", qpn, peer.qpn, psn), peer)
 }
 
-/// The same for datagrams.
+/// Connects a queue pair for datagrams to a new one of the peer: the job's entry, and the peer's.
 fn connect_ud(lab: &mut Lab, name: &str) -> (Value, PeerQueuePair) {
     let qpn = lab.new_qpn();
     let peer = lab.peer.ud(QKEY);
@@ -107,7 +107,7 @@ fn a_shuffle_by_datagrams_delivers_every_row_to_its_destination() {
     const ROWS: usize = 600;
     let mut lab = lab::lab();
     let mut random = Random::new(1);
-    // Row i holds i itself, so that every row is told from every other.
+    // Row i has the value i, so that all rows are different.
     let keys: Vec<u8> = (0..ROWS as u32).flat_map(u32::to_le_bytes).collect();
     let ids: Vec<u8> = (0..ROWS).map(|_| random.range(0..=4) as u8).collect();
     let buffers = json!([
@@ -230,8 +230,8 @@ fn posts(op: &str, memory: &[PeerMemory], partitions: usize) -> Vec<Value> {
     posts
 }
 
-/// Every region type with one operation, over RC: in the peer's memory or receives is what the
-/// interpreter says, and nothing beside it.
+/// Sends every region type with one operation, over RC, and checks that the peer's memory or receives have the bytes
+/// of the interpreter, and no others.
 fn every_region_type(op: &str) {
     const PARTITIONS: usize = 4;
     const SIZE: usize = 16 << 10;
@@ -245,7 +245,7 @@ fn every_region_type(op: &str) {
     memory.iter().for_each(|memory| lab.peer.fill(memory, UNTOUCHED));
     let posts = posts(op, &memory, PARTITIONS);
     let job = job(&tables(&mut random), &qps, &posts);
-    // What each memory gets, and what each queue pair gets, post by post.
+    // The messages to each memory and each queue pair, post by post.
     let all: Vec<_> = (0..posts.len()).map(|post| messages(&job, post)).collect();
     let to_memory: Vec<_> = all.iter().flatten().collect();
     let to_queue_pair = |i: usize| {
@@ -261,7 +261,7 @@ fn every_region_type(op: &str) {
     }
 
     let (completions, changed) = counting(&mut lab, |lab| lab.run(&job));
-    // Complete are RC requests when they are acknowledged: rxe did that.
+    // RC requests complete when they are acknowledged: rxe did that.
     assert_eq!(statuses(&completions), ["success"; 5]);
     let bytes: usize = to_memory.iter().map(|messages| messages.concat().len()).sum();
     assert_eq!(completions.iter().map(|c| c.bytes).sum::<u64>(), bytes as u64);
@@ -333,7 +333,7 @@ fn two_posts(op: &str, memory: &PeerMemory, rkey: u32) -> Vec<Value> {
         .collect()
 }
 
-/// What came of two posts that rxe does not take.
+/// Result of two posts that rxe does not take.
 struct Refused {
     statuses: Vec<String>,
     /// The syndrome of its NAK.
@@ -342,8 +342,8 @@ struct Refused {
     written: usize,
 }
 
-/// Posts twice to a queue pair that takes WRITEs if it is `writable`. `prepare` sees to it that it
-/// goes wrong, and gives the remote key.
+/// Posts twice to a queue pair that takes WRITEs if it is `writable`. `prepare` makes the posts fail, and
+/// returns the remote key.
 fn refused(
     op: &str,
     writable: bool,
@@ -434,7 +434,7 @@ fn datagrams_with_a_wrong_icrc_or_queue_key_are_dropped() {
         let region = json!({"type": "contiguous", "buffer": "t", "offset": 100 * i, "len": 100});
         json!({"verb": "post_send", "qp": qp, "wr_id": i, "op": "send", "regions": [region]})
     };
-    // One frame a post, in their order on a queue pair: the damaged one need not be of a certain
+    // Each post is one frame, in the order of the queue pair: the damaged one need not be of a certain
     // post, but of q0.
     let posts = [post("q0", 0), post("q0", 1), post("q0", 2)];
     let first = job(&tables(&mut Random::new(4)), std::slice::from_ref(&good), &posts);

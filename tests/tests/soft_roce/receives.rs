@@ -1,4 +1,4 @@
-//! The other way round: the guest's soft-RoCE is the requester, and the card answers it.
+//! The other direction: the guest's soft-RoCE is the requester, and the card answers it.
 
 use drdma_tests::{
     lab::{
@@ -27,7 +27,7 @@ fn fill(lab: &mut Lab, memory: &PeerMemory, byte: u8) -> Vec<u8> {
     vec![byte; memory.size]
 }
 
-/// A request of all bytes of a memory.
+/// A request for all bytes of a memory.
 pub fn all<'a>(op: &'a str, memory: &'a PeerMemory) -> Post<'a> {
     Post {
         op,
@@ -41,7 +41,7 @@ pub fn all<'a>(op: &'a str, memory: &'a PeerMemory) -> Post<'a> {
     }
 }
 
-/// Serves the card until the guest's requests are over, and so many of the card's receives.
+/// Serves the card until `requests` requests of the guest and `receives` receives of the card have completed.
 pub fn finish(lab: &mut Lab, card: &mut Endpoint, requests: usize, receives: usize) -> Vec<Posted> {
     let mut over = Vec::new();
     card.serve_until("the guest's requests", |card| {
@@ -180,7 +180,7 @@ fn a_send_waits_for_its_receive() {
     assert!(syndromes.last().is_some_and(|last| last & crate::KIND == crate::ACK), "{syndromes:?}");
 }
 
-/// Sends `count` messages of three packets over a cable that someone has made a bad one.
+/// Sends `count` messages of three packets over a cable that is a bad one already.
 fn every_message_arrives_once(lab: &mut Lab, count: usize) {
     const LEN: usize = 2500;
     let mut card = lab.endpoint();
@@ -216,7 +216,7 @@ fn what_the_cable_loses_or_damages_comes_again() {
         lab.relay.lose_from(Side::Guest, number);
     }
     lab.relay.damage_from(Side::Guest, 11);
-    // Acknowledgements, among them a NAK perhaps.
+    // Frames of the card are acknowledgements; a NAK may be among them.
     lab.relay.lose(1);
     lab.relay.lose(3);
     every_message_arrives_once(&mut lab, 12);
@@ -230,11 +230,11 @@ fn a_cable_that_loses_and_reorders_frames_delays_messages_and_nothing_else() {
     every_message_arrives_once(&mut lab, 60);
 }
 
-/// What a request of the guest's that the card refuses leads to.
+/// Result of a request of the guest that the card refuses.
 struct Refusal {
-    /// The guest's words.
+    /// The statuses of the guest's requests, in the words of the verbs.
     statuses: Vec<String>,
-    /// The last NAK's syndrome.
+    /// Syndrome of the last NAK.
     syndrome: u8,
     completions: Vec<WorkCompletion>,
     target: Vec<u8>,

@@ -1,5 +1,5 @@
-//! What a request of the card's own queue says beside: where a datagram goes, that its SEND is solicited, and which key it makes
-//! invalid.
+//! Requests of the card's own queues: with the address of a datagram, solicited, or with a key that a SEND
+//! invalidates.
 
 use drdma_tests::lab::{
     self, MTU, QKEY,
@@ -12,7 +12,7 @@ use libdrdma::{
 
 use crate::{received_by, receives::TIMEOUT};
 
-/// What the verbs call a key that cannot be made invalid.
+/// Status in the words of the verbs for a key that cannot be invalidated.
 const NOT_TO_INVALIDATE: &str = "remote invalid request error";
 
 fn send<'m>(

@@ -9,11 +9,11 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// What Verilator calls that which a process does whatever the conditions. It counts how often the process
+/// Verilator's name of the statements that a process runs whatever the conditions. It counts how often the process
 /// runs only if it has a clock.
 const ALWAYS: &str = "block";
 
-/// What was counted of one block, which is one file: in all models, instances and processes together.
+/// Counts of one block, which is one file: those of all models, instances and processes together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     /// How often each statement ran, of those that stand behind a condition. One that stands in several processes or instances, because a loop was
@@ -23,7 +23,7 @@ pub struct Block {
     pub toggles: BTreeMap<String, u64>,
 }
 
-/// What was counted, by block.
+/// Counts by block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// The blocks by [`Origin::block`]; without origins, by the file of the Verilog, and its statements by
@@ -32,7 +32,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Adds up what the models in `folder` counted.
+    /// Adds up the counts of the models in `folder`.
     ///
     /// # Errors
     /// A file cannot be read, or is not what a model wrote.
@@ -57,7 +57,7 @@ impl Coverage {
             let mut sums = vec![0_u64; of];
             for path in files {
                 let bytes = fs::read(&path).map_err(Error::io(&path))?;
-                // Empty: no instance was dropped.
+                // The file is empty if no instance was dropped.
                 if !bytes.is_empty() && bytes.len() != 4 * of {
                     return Err(broken(folder, &model));
                 }
@@ -75,7 +75,7 @@ impl Coverage {
             Some(origin) => origin.clone(),
             None => Origin { block: point.file.clone(), statement: line.to_string() },
         };
-        // A block of wires alone has no points.
+        // A block that only has wires has no points.
         for origin in origins.iter().filter(|origin| !origin.block.is_empty()) {
             if !self.blocks.contains_key(&origin.block) {
                 self.blocks.insert(origin.block.clone(), Block::default());
@@ -88,7 +88,7 @@ impl Coverage {
                     let block = self.blocks.entry(origin(point, point.line).block).or_default();
                     *block.toggles.entry(point.what.clone()).or_default() += count;
                 }
-                // What a process does in any case.
+                // The statements run whenever the process does.
                 Kind::Lines if point.what == ALWAYS => {}
                 Kind::Lines => {
                     for line in &point.lines {
@@ -118,7 +118,7 @@ pub(super) fn write(origins: &[Origin]) -> String {
     text
 }
 
-/// What [`write`] wrote.
+/// Reads the text of [`write`]; `None` if it is not such a text.
 fn read(text: &str) -> Option<Vec<Origin>> {
     let origin = |line: &str| {
         let (block, statement) = line.split_once('\t')?;

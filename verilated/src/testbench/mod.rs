@@ -82,7 +82,7 @@ impl<'a> Bench<'a> {
         self.limit = cycles;
     }
 
-    /// Holds `rst` high for some cycles, if there is one. What drivers had queued is dropped.
+    /// Holds `rst` high for some cycles, if the design has it. Beats that drivers had queued are dropped.
     pub fn reset(&mut self) {
         for driver in &mut self.drivers {
             driver.clear(&mut self.model);
@@ -157,17 +157,17 @@ impl<'a> Bench<'a> {
         &self.drivers[driver.0].moved_at
     }
 
-    /// What a monitor has received and not given away.
+    /// Beats that a monitor has received since they were last taken.
     pub fn received(&self, monitor: MonitorId) -> &[Beat] {
         &self.monitors[monitor.0].beats
     }
 
-    /// Takes what a monitor has received.
+    /// Takes the beats that a monitor has received.
     pub fn take(&mut self, monitor: MonitorId) -> Vec<Beat> {
         std::mem::take(&mut self.monitors[monitor.0].beats)
     }
 
-    /// The cycles in which a monitor's beats moved, of all since the start.
+    /// The cycles in which a monitor's beats moved, since the start.
     pub fn received_at(&self, monitor: MonitorId) -> &[u64] {
         &self.monitors[monitor.0].moved_at
     }
@@ -212,7 +212,7 @@ impl<'a> Bench<'a> {
         self.model.get_word(port)
     }
 
-    /// The model.
+    /// The model of the bench.
     pub fn model(&mut self) -> &mut Model {
         &mut self.model
     }
@@ -235,7 +235,7 @@ impl<'a> Bench<'a> {
         self.cycle
     }
 
-    /// One cycle.
+    /// Runs one cycle.
     ///
     /// # Panics
     /// The design breaks the protocol of a stream, or the cycle limit is reached.
@@ -260,7 +260,7 @@ impl<'a> Bench<'a> {
         self.cycle += 1;
     }
 
-    /// `cycles` cycles.
+    /// Runs `cycles` cycles.
     ///
     /// # Panics
     /// As [`step`](Self::step).
@@ -268,7 +268,7 @@ impl<'a> Bench<'a> {
         (0..cycles).for_each(|_| self.step());
     }
 
-    /// Cycles until `done`.
+    /// Runs cycles until `done` returns true.
     ///
     /// # Panics
     /// As [`step`](Self::step).
@@ -278,7 +278,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Cycles until a monitor holds `count` beats, and some more to see that no other follows.
+    /// Runs cycles until a monitor has `count` beats, and some more to check that no other follows.
     ///
     /// # Panics
     /// As [`step`](Self::step), or more than `count` beats come.

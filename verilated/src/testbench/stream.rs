@@ -89,7 +89,7 @@ impl Driver {
                 let value = beat.fields().find(|(field, _)| field == name);
                 model.set_word(*port, value.map_or(&zero, |(_, value)| value));
             } else {
-                // What is not valid means nothing.
+                // The payload of a beat that is not valid has no meaning, so it is random.
                 model.set_word(*port, &random.word(*width));
             }
         }

@@ -1,7 +1,7 @@
 use super::*;
 use std::cell::Cell;
 
-/// A root of its own; the environment belongs to all tests.
+/// An entry in a root of the test's own, as all tests share the environment.
 fn entry_in(root: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<Entry> {
     entry_at(root, "key", &mut (), |folder, _| make(folder))
 }
@@ -80,7 +80,7 @@ fn what_others_can_write_is_refused() {
     assert_eq!(read(&build(&root, "new")), "good");
 }
 
-/// A planted entry: whole, with the hash of what it holds, but of another user.
+/// An entry of another user, whole and with the right hashes.
 #[test]
 fn what_others_own_is_refused() {
     if !rustix::process::geteuid().is_root() {
@@ -153,7 +153,7 @@ fn what_fails_or_was_killed_leaves_nothing() {
     });
     assert!(matches!(failed, Err(Error::Interrupted)));
     assert_eq!(fs::read_dir(&root).unwrap().count(), 0);
-    // A process was killed in the middle.
+    // A process was killed while it built the entry.
     make_folder(&root.join("key.building/obj")).unwrap();
     let entry = build(&root, "good");
     assert_eq!(fs::read_dir(entry.path()).unwrap().count(), 2, "model and hashes");

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Options, Port, Source};
 
-/// An adder with a branch for 3, and one for what does not fit three bits.
+/// An adder with a branch for 3, and one for sums of more than three bits.
 const TEXT: &str =
     "module adder(input wire clk, input wire rst, input wire [3:0] a, output reg [3:0] sum);
     reg [3:0] more;
@@ -22,7 +22,7 @@ const TEXT: &str =
 endmodule
 ";
 
-/// Where the lines come from: as if those of the second branch stood in a file of their own.
+/// The adder; with `origins`, as if the lines of the second branch stood in a file of their own.
 fn source(origins: bool) -> Source {
     let source = Source::new("adder").verilog("adder.v", TEXT).ports([
         Port::input("clk", 1),
@@ -45,7 +45,7 @@ fn source(origins: bool) -> Source {
     }
 }
 
-/// Runs an adder with these inputs, of several instances, and says what was counted in `folder`.
+/// Runs several instances of an adder with these inputs, and reads the counts in `folder`.
 fn counted(folder: &Path, origins: bool, inputs: &[&[u64]]) -> Coverage {
     let options = Options { coverage: Counting::StatementsAndBits, ..Options::default() };
     let library = source(origins).build_counting(&options, folder).unwrap();
@@ -69,7 +69,7 @@ fn lines_that_run_are_told_from_those_that_do_not() {
     for line in ["9", "11"] {
         assert!(block.statements[line] > 0, "line {line} of {block:?}");
     }
-    // What runs in any case is not counted.
+    // Statements that run in any case are not counted.
     for line in ["4", "15"] {
         assert!(!block.statements.contains_key(line), "line {line} of {block:?}");
     }

@@ -7,7 +7,7 @@ fn shell(script: &str) -> Vec<(String, Command)> {
     vec![(script.to_owned(), command)]
 }
 
-/// Interrupts once a file is there.
+/// Interrupts once a file exists.
 struct Until(PathBuf);
 
 impl Watch for Until {
@@ -53,7 +53,7 @@ fn a_program_that_is_not_there_and_one_that_does_not_start_differ() {
     assert!(error.to_string().contains("could not be started: Permission denied"), "{error}");
 }
 
-/// Children of the processes as well: a compiler's driver is not the compiler.
+/// Children of the processes are stopped as well: a compiler's driver is not the compiler.
 #[test]
 fn an_interrupted_build_stops_all_its_processes() {
     let dir = tempfile::tempdir().unwrap();
@@ -64,7 +64,7 @@ fn an_interrupted_build_stops_all_its_processes() {
     assert!(matches!(result, Err(Error::Interrupted)), "{result:?}");
     let sleeper = fs::read_to_string(pid).unwrap();
     let stat = || fs::read_to_string(format!("/proc/{}/stat", sleeper.trim())).unwrap_or_default();
-    // A signal takes effect when the process is scheduled, and nobody may have waited for it yet.
+    // A signal takes effect when the process is scheduled, and its parent may not have waited for it yet.
     let gone = |stat: String| stat.is_empty() || stat.contains(") Z");
     for _ in 0..1000 {
         if gone(stat()) {

@@ -12,11 +12,11 @@ use super::{
 };
 use crate::{Error, cargo};
 
-/// The file of tests.
+/// Name of the file of tests.
 const TESTS: &str = "served_card";
-/// Slots of the guest.
+/// Number of the guest's slots.
 const SLOTS: u32 = 2;
-/// What a slot keeps free.
+/// Address space that a slot reserves.
 const ROOM: &str = "mem-reserve=64M,pref64-reserve=64M";
 /// The modules of the guest's kernel.
 const MODULES: [&str; 3] = ["iommufd", "vfio_iommu_type1", "vfio-pci"];
@@ -71,7 +71,7 @@ fn boot(parts: &Parts, folder: &std::path::Path) -> Result<Guest, Error> {
         let (chassis, addr) = (slot + 1, slot + 4);
         devices.extend([
             "-device".to_owned(),
-            // With room for the BARs of a card that comes later.
+            // The port reserves room for the BARs of a card that comes later.
             format!("pcie-root-port,id=slot{slot},chassis={chassis},addr={addr},{ROOM}"),
         ]);
     }

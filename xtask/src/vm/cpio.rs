@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-/// An archive.
+/// An archive that is being written.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,

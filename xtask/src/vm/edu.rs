@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use super::{file, guest, images, parts::Parts};
 use crate::{Error, cargo, target};
 
-/// What the guest's program is built for.
+/// Target that the guest's program is built for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The modules of the guest's kernel.
 const MODULES: [&str; 3] = ["iommufd", "vfio_iommu_type1", "vfio-pci"];
@@ -43,7 +43,7 @@ pub fn run(parts: &Parts) -> Result<(), Error> {
     guest::boot(parts, "edu", &initramfs, &DEVICES.map(str::to_owned))?.wait()
 }
 
-/// Builds an example of the driver that needs no libraries, and reads it.
+/// Builds an example of the driver without shared libraries, and reads the program.
 fn static_program(example: &str) -> Result<Vec<u8>, Error> {
     let flag = "target.x86_64-unknown-linux-gnu.rustflags=[\"-C\", \"target-feature=+crt-static\"]";
     cargo()

@@ -20,7 +20,7 @@ const PASSED: &str = "guest: exit code 0";
 pub struct Guest {
     name: &'static str,
     qemu: Child,
-    /// Shows what it prints; gives true if it said that all went well. Taken when it has ended.
+    /// Thread that prints the guest's output; it returns true if the guest passed. Taken when the guest has ended.
     console: Option<JoinHandle<bool>>,
 }
 
@@ -32,14 +32,14 @@ pub fn boot(
     devices: &[String],
 ) -> Result<Guest, Error> {
     let mut qemu = process::Command::new("timeout");
-    // In the foreground: what ends this program from a terminal ends the guest.
+    // In the foreground, so that what ends this program from a terminal ends the guest as well.
     qemu.args(["--foreground", PATIENCE])
         .args(parts.program("usr/bin/qemu-system-x86_64"))
         .arg("-L")
         .arg(parts.debian().join("usr/share/qemu"))
         .arg("-L")
         .arg(parts.debian().join("usr/share/seabios"))
-        // Where the kernel says that there is KVM, it need not work.
+        // KVM is not used: it need not work where the kernel reports it.
         .args(["-accel", "tcg", "-m", "512M"])
         .args(["-M", "q35,kernel-irqchip=split,memory-backend=m"])
         .args(["-object", "memory-backend-memfd,id=m,size=512M,share=on"])
@@ -50,7 +50,7 @@ pub fn boot(
         .arg(parts.kernel()?)
         .arg("-initrd")
         .arg(initramfs)
-        // The kernel's test of its timer fails where this machine is busy, and is then its end.
+        // The kernel's test of its timer fails on a busy machine, and then stops the guest.
         .args(["-append", "console=ttyS0 intel_iommu=on no_timer_check panic=-1 quiet"]);
     start(name, &mut qemu)
 }
@@ -62,7 +62,7 @@ fn start(name: &'static str, qemu: &mut process::Command) -> Result<Guest, Error
     let output = qemu.stdout.take().expect("its output is a pipe");
     let console = thread::spawn(move || {
         let mut passed = false;
-        // What cannot be read any more was not printed: the guest has not passed then.
+        // Output that cannot be read counts as missing: the guest has not passed then.
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
             println!("{name}: {}", line.trim_end());
@@ -74,7 +74,7 @@ fn start(name: &'static str, qemu: &mut process::Command) -> Result<Guest, Error
 }
 
 impl Guest {
-    /// Waits for its end.
+    /// Waits for the guest's end.
     pub fn wait(mut self) -> Result<(), Error> {
         let failed = |source| Error::Start { program: "timeout".to_owned(), source };
         let status = self.qemu.wait().map_err(failed)?;
@@ -89,7 +89,7 @@ impl Guest {
 impl Drop for Guest {
     fn drop(&mut self) {
         if self.console.is_some() {
-            // Nobody waited for it. `timeout` hands the signal on; it may have ended already.
+            // The guest was not waited for. `timeout` passes the signal on; the guest may have ended already.
             let _ = process::Command::new("kill").arg(self.qemu.id().to_string()).status();
             let _ = self.qemu.wait();
         }
@@ -116,7 +116,7 @@ mod tests {
             let error = guest(script).unwrap_err().to_string();
             assert!(error.starts_with("the guest: sh failed ("), "{error}");
         }
-        // One that is given up does not live on.
+        // A guest that is given up is ended.
         let started = std::time::Instant::now();
         let mut hung = process::Command::new("timeout");
         hung.args(["--foreground", "60", "sleep", "60"]);

@@ -18,9 +18,9 @@ use super::{
 };
 use crate::{Error, cargo, command::Command, root, target};
 
-/// The file of tests.
+/// Name of the file of tests.
 const TESTS: &str = "soft_roce";
-/// Building the simulated hardware takes a minute or two.
+/// Time that building the simulated hardware may take: usually a minute or two.
 const BUILD_PATIENCE: Duration = Duration::from_secs(600);
 
 /// The modules of the peer's kernel. rxe asks for its CRC by name when it is loaded.
@@ -54,7 +54,7 @@ poweroff -f
 /// The modules of the kernel of the guest that has the card.
 const HOST_MODULES: [&str; 3] = ["iommufd", "vfio_iommu_type1", "vfio-pci"];
 
-/// Where that guest sees the card.
+/// PCI address at which that guest sees the card.
 const ADDRESS: &str = "0000:00:04.0";
 
 /// The first program of the guest that has the card: binds it to vfio-pci, and runs the jobs that
@@ -81,12 +81,12 @@ echo \"guest: exit code $code\"
 poweroff -f
 ";
 
-/// How cargo is asked for a file of tests.
+/// Arguments by which cargo runs a file of tests.
 pub(super) fn tests(name: &str) -> [&str; 5] {
     ["test", "--package", "drdma-tests", "--test", name]
 }
 
-/// The command, once it is built.
+/// Path of the built command.
 pub(super) fn drdma() -> PathBuf {
     target().join("debug/drdma")
 }
@@ -96,7 +96,7 @@ pub fn run(parts: &Parts) -> Result<(), Error> {
     compile_tests()?;
     let sockets = sockets()?;
     let peer = boot_peer(parts, sockets.path())?;
-    // The peer ends when nobody is connected to it any more.
+    // The peer ends when the last connection to it is closed.
     test(cargo(), TESTS, sockets.path()).and(peer.wait())
 }
 
@@ -110,7 +110,8 @@ pub fn run_served(parts: &Parts) -> Result<(), Error> {
     let peer = boot_peer(parts, sockets.path())?;
     let host = boot_host(parts, sockets.path())?;
     let cargo = cargo().env("DRDMA_LAB_DEVICE", &format!("vfio:{ADDRESS}"));
-    // A job says what the guest's card sends; what it receives, and whom a test of this machine names, is in no job.
+    // Jobs only describe what the guest's card sends. They have no receives of it, nor destinations of this machine's
+    // tests.
     let senders = ["--skip", "receives::", "--skip", "answers::", "--skip", "requests::"];
     test_with(cargo, TESTS, sockets.path(), &senders).and(host.wait()).and(peer.wait())
 }
@@ -125,7 +126,7 @@ pub(super) fn test(cargo: Command, name: &str, folder: &Path) -> Result<(), Erro
     test_with(cargo, name, folder, &[])
 }
 
-/// The same, with options for the program that runs the tests.
+/// Like `test`, with options for the program that runs the tests.
 fn test_with(cargo: Command, name: &str, folder: &Path, more: &[&str]) -> Result<(), Error> {
     let folder = folder.display().to_string();
     let options = ["--", "--ignored", "--test-threads=1", "--nocapture"];
@@ -142,7 +143,7 @@ struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -212,7 +213,7 @@ fn boot_peer(parts: &Parts, folder: &Path) -> Result<Guest, Error> {
     parts.add_program(&mut archive, System::Debian, &program, "bin/peer")?;
     parts.add_program(&mut archive, System::Debian, &debian.join("bin/rdma"), "bin/rdma")?;
     let provider = provider(parts)?;
-    // libibverbs looks for providers where its package has them.
+    // libibverbs looks for providers at the path of its package.
     let path = format!("usr/lib/x86_64-linux-gnu/libibverbs/{}", name(&provider));
     parts.add_program(&mut archive, System::Debian, &provider, &path)?;
     archive.file("etc/libibverbs.d/rxe.driver", b"driver rxe\n");
@@ -239,7 +240,7 @@ fn compile_peer(parts: &Parts) -> Result<PathBuf, Error> {
     let mut gcc = process::Command::new("gcc");
     gcc.arg("--sysroot")
         .arg(parts.debian())
-        // The compiler's own folders, which are this machine's, come before the tree's otherwise.
+        // Otherwise the compiler's own folders, which are this machine's, come before the tree's.
         .arg("-B")
         .arg(&libraries)
         .arg("-L")

@@ -4,7 +4,7 @@
 //! | module | |
 //! |---|---|
 //! | [`parts`] | QEMU, a kernel, busybox and libibverbs, fetched from Debian once |
-//! | [`cpio`] | what a guest has instead of a disk |
+//! | [`cpio`] | the archive that a guest has instead of a disk |
 //! | [`guest`] | booting one and waiting for its end |
 //! | [`edu`] | the driver's VFIO part against a device of QEMU's own |
 //! | [`board`] | a guest whose card is plugged in and out |
@@ -27,7 +27,7 @@ use parts::Parts;
 
 use crate::{Error, setup, target};
 
-/// Fetches what guests are made of, and runs all that is tested in them, or the test of that name.
+/// Fetches the parts of guests, and runs all tests in guests, or the one of that name.
 pub fn run(args: &[String]) -> Result<(), Error> {
     let tests = match args {
         [] => &TESTS[..],
@@ -42,7 +42,7 @@ pub fn run(args: &[String]) -> Result<(), Error> {
     run_in(&Parts::fetch()?, tests)
 }
 
-/// As [`run`]; without what guests are made of it only says, loudly, what is not tested.
+/// Like [`run`], but if parts cannot be had, only prints which tests are skipped.
 pub fn run_if_possible() -> Result<(), Error> {
     unless_missing(Parts::fetch(), |parts| run_in(parts, &TESTS))
 }
@@ -62,7 +62,7 @@ fn unless_missing(
     }
 }
 
-/// Something that is tested in guests.
+/// A test that runs in guests.
 struct Test {
     name: &'static str,
     what: &'static str,
@@ -102,7 +102,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     move |source| Error::File { path: path.to_owned(), source }
 }
 
-/// Where initramfs images are made.
+/// Folder in which initramfs images are made.
 fn images() -> Result<PathBuf, Error> {
     let folder = target().join("vm");
     fs::create_dir_all(&folder).map_err(file(&folder))?;

@@ -1,4 +1,4 @@
-//! What guests are made of: Debian's QEMU, kernel and libraries, kept outside of the source tree.
+//! Parts of guests: Debian's QEMU, kernel and libraries, kept outside of the source tree.
 
 use std::{
     collections::HashSet,
@@ -10,7 +10,7 @@ use std::{
 use super::{cpio::Archive, file};
 use crate::{Error, setup};
 
-/// The environment's name for the folder where the parts are kept.
+/// Environment variable with the folder where the parts are kept.
 const CACHE: &str = "DRDMA_VM_CACHE";
 /// Fetches a guest's parts into the folder `$1`, as root. QEMU is from the backports, where it is new
 /// enough (10.1) to connect to devices outside of it. The kernel's package is unpacked and not
@@ -37,7 +37,7 @@ rm debian/root/linux-image-*.deb
 chroot debian apt-get clean
 rm -rf debian/var/lib/apt/lists
 "#;
-/// Which fetched parts these are: others are fetched anew.
+/// Edition of the fetched parts: parts of another edition are fetched anew.
 const EDITION: &str = "2: QEMU, kernel, busybox, libibverbs\n";
 /// Packages of this machine that fetching needs.
 const TOOLS: [&str; 3] = ["debootstrap", "debian-archive-keyring", "xz-utils"];
@@ -48,20 +48,20 @@ pub struct Parts {
     folder: PathBuf,
 }
 
-/// Where programs find their libraries.
+/// System whose libraries a program uses.
 #[derive(Clone, Copy, Debug)]
 pub enum System {
-    /// This machine.
+    /// The system of this machine.
     Host,
-    /// The tree of Debian's.
+    /// The Debian tree.
     Debian,
 }
 
 impl Parts {
-    /// Fetches what is not there yet.
+    /// Fetches the parts that are not there yet.
     pub fn fetch() -> Result<Self, Error> {
         let parts = Self { folder: folder()? };
-        // The last file that is made; what was left half done is made again.
+        // This file is made last; without it the parts are incomplete and fetched again.
         let done = parts.folder.join("done");
         if fs::read_to_string(&done).is_ok_and(|edition| edition == EDITION) {
             eprintln!("The guests' parts are in {}", parts.folder.display());
@@ -82,7 +82,7 @@ impl Parts {
         Self { folder: folder.into() }
     }
 
-    /// A tree of Debian's with QEMU, busybox and libibverbs.
+    /// The Debian tree, with QEMU, busybox and libibverbs.
     pub fn debian(&self) -> PathBuf {
         self.folder.join("debian")
     }
@@ -98,7 +98,7 @@ impl Parts {
         vec![loader, "--library-path".into(), self.libraries(), self.debian().join(path)]
     }
 
-    /// The kernel.
+    /// Path of the kernel.
     pub fn kernel(&self) -> Result<PathBuf, Error> {
         let is_kernel = |path: &PathBuf| {
             path.file_name().is_some_and(|n| n.display().to_string().starts_with("vmlinuz"))
@@ -145,8 +145,8 @@ impl Parts {
         Ok(())
     }
 
-    /// The libraries that a program is loaded with and its loader: where it looks for them, and
-    /// where they are here.
+    /// The libraries that a program is loaded with and its loader: the paths at which it looks for them, and
+    /// their paths here.
     fn libraries_of(
         &self,
         system: System,
@@ -183,7 +183,7 @@ fn folder() -> Result<PathBuf, Error> {
         .ok_or_else(|| Error::Tools(format!("there is no home folder: set {CACHE}")))
 }
 
-/// What a loader lists: lines like `libc.so.6 => /lib/libc.so.6 (0x7f00)`.
+/// The libraries in a loader's list: lines like `libc.so.6 => /lib/libc.so.6 (0x7f00)`.
 fn libraries(list: &str) -> Vec<(String, PathBuf)> {
     let library = |line: &str| {
         let (name, path) = line.split_once(" => ")?;
@@ -195,7 +195,7 @@ fn libraries(list: &str) -> Vec<(String, PathBuf)> {
         Some((name, PathBuf::from(path)))
     };
     let mut all: Vec<_> = list.lines().filter_map(library).collect();
-    // A loader that stands where it is looked for is listed without an arrow.
+    // A loader at the path where it is looked for is listed without an arrow.
     let loader = list.lines().find_map(|line| line.trim().strip_prefix("/lib64/ld-linux"));
     if let Some(loader) = loader.filter(|loader| !loader.contains("=>")) {
         let name = format!("lib64/ld-linux{}", loader.split(" (").next().unwrap_or_default());
@@ -212,7 +212,7 @@ struct Modules {
 }
 
 impl Modules {
-    /// Adds a module behind those that it needs; what the kernel does not have as a module is built
+    /// Adds a module behind those that it needs. A module that the kernel does not have as a file is built
     /// into it.
     fn add(&mut self, name: &str) -> Result<(), Error> {
         let name = name.replace('-', "_");
@@ -233,7 +233,7 @@ impl Modules {
     }
 }
 
-/// The modules that a module says it needs.
+/// The names of the modules that a module depends on.
 fn depends(module: &[u8]) -> Vec<String> {
     const FIELD: &[u8] = b"\0depends=";
     let Some(at) = module.windows(FIELD.len()).position(|bytes| bytes == FIELD) else {
@@ -257,7 +257,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(file(path))
 }
 
-/// What is in a folder, by name.
+/// The files and folders in a folder, by name.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let read = fs::read_dir(folder).map_err(file(folder))?;
     let mut paths: Vec<_> = read.filter_map(|entry| Some(entry.ok()?.path())).collect();

@@ -1,4 +1,4 @@
-//! Whether every value is where it belongs.
+//! Checks that every value is where it belongs.
 
 use std::ops::AddAssign;
 
@@ -9,59 +9,59 @@ use super::{
     table::{self, Batch, COLUMNS, Values},
 };
 
-/// A receiver has something else in its columns than was sent.
+/// Difference between a receiver's columns and the rows that were sent to it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ColumnsError {
-    /// Too many or too few rows.
+    /// More or fewer rows arrived than were sent.
     #[error("receiver {receiver}: {found} rows arrived, {expected} were sent")]
     Rows {
-        /// The receiver.
+        /// Number of the receiver.
         receiver: usize,
         /// Rows that arrived.
         found: usize,
         /// Rows that were sent.
         expected: usize,
     },
-    /// A string that is longer than any of its column.
+    /// A string is longer than any of its column.
     #[error("receiver {receiver}: {} of row {row} has {len} B, and {longest} B at most", COLUMNS[*column].0)]
     Long {
-        /// The receiver.
+        /// Number of the receiver.
         receiver: usize,
-        /// The column.
+        /// Index of the column.
         column: usize,
         /// The row, counted at this receiver.
         row: usize,
         /// The string's bytes, by its view.
         len: usize,
-        /// What the column's strings have at most.
+        /// Bytes of the longest string that the column can have.
         longest: usize,
     },
-    /// A value with other bytes: of a number its own, of a string those of its view or of what this leads to.
+    /// A value has other bytes: a number, or the view of a string, or the bytes that the view leads to.
     #[error(
         "receiver {receiver}: {} of row {row} arrived as \"{}\" instead of \"{}\"",
         COLUMNS[*column].0, found.escape_ascii(), expected.escape_ascii()
     )]
     Value {
-        /// The receiver.
+        /// Number of the receiver.
         receiver: usize,
-        /// The column.
+        /// Index of the column.
         column: usize,
         /// The row, counted at this receiver.
         row: usize,
         /// The bytes that are there.
         found: Vec<u8>,
-        /// The bytes that should be.
+        /// The bytes that were sent.
         expected: Vec<u8>,
     },
 }
 
-/// What was compared.
+/// Counts of what was compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verified {
-    /// Values, of all columns.
+    /// Number of values, of all columns.
     pub values: u64,
-    /// Strings among them.
+    /// Number of strings among the values.
     pub strings: u64,
     /// The bytes of these strings.
     pub string_bytes: u64,

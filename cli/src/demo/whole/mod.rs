@@ -27,9 +27,9 @@ pub use report::render;
 use sender::Loaded;
 use table::{Batch, COLUMNS, ROW};
 
-/// Waits of 10 us where a receive or free rows are missing.
+/// RNR timer: waits of 10 us where a receive or free rows are missing.
 const MIN_RNR_TIMER: u8 = 1;
-/// 67 ms: nothing is lost here.
+/// Timeout of 67 ms: nothing is lost here.
 const TIMEOUT: u8 = 14;
 const RETRIES: u8 = 7;
 /// Receives are posted anew at once, and all rows are free when a batch begins, so that some waits are enough.
@@ -38,32 +38,32 @@ const RNR_RETRIES: u8 = 6;
 /// as long as looking at its ids and strings beforehand takes, several times over.
 const SILENCE: Duration = Duration::from_millis(1);
 const SILENCE_A_ROW: Duration = Duration::from_nanos(200);
-/// How long is waited where nothing happens by itself.
+/// Interval at which time is advanced where no event is due.
 const IDLE: Duration = Duration::from_micros(1);
 /// The node that sends; receivers follow.
 const SENDER: usize = 0;
-/// Entries of its completion queue: one request is under way at a time.
+/// Entries of the sender's completion queue: one request is under way at a time.
 const COMPLETIONS: u32 = 16;
 
-/// What was found.
+/// Results for rows that are sent whole.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Outcome {
-    /// Sending numbers and views.
+    /// Costs of sending numbers and views.
     pub rows: Cost,
-    /// Sending the strings of columns some of whose do not stand in their views.
+    /// Costs of the columns that have strings outside of their views.
     pub strings: Vec<Strings>,
-    /// Rows of each receiver.
+    /// Number of rows of each receiver.
     pub receivers: Vec<u64>,
-    /// What was compared, at all of them.
+    /// Counts of what was compared, of all receivers.
     pub verified: Verified,
 }
 
-/// What the strings of a column cost.
+/// Costs of the strings of a column.
 #[derive(Clone, Debug, Serialize)]
 pub struct Strings {
     /// The column's name.
     pub column: &'static str,
-    /// Sending them.
+    /// Costs of sending the strings.
     #[serde(flatten)]
     pub cost: Cost,
 }
@@ -90,7 +90,7 @@ pub fn run(options: &Options, device: &str) -> Result<Outcome, DemoError> {
 fn batches(options: &Options) -> Vec<Batch> {
     let mut batches: Vec<Batch> = Vec::new();
     let mut left = options.whole_rows;
-    // That there are enough is no failure.
+    // An error of `items` only says that there are enough rows.
     let _ = lineitem::items(options.scale_factor, |item| {
         if left == 0 {
             return Err(());
@@ -112,7 +112,7 @@ fn batches(options: &Options) -> Vec<Batch> {
 /// Cards behind a switch, one of which sends.
 struct Shuffle<'a> {
     options: &'a Options,
-    /// The simulated hardware has a clock.
+    /// True if the simulated hardware has a clock.
     has_clock: bool,
     fabric: Fabric,
     pd: ProtectionDomain,
@@ -155,7 +155,7 @@ impl<'a> Shuffle<'a> {
             rows[usize::from(*owner)].push(row);
         }
         let loaded = Loaded::new(&self.pd, batch, &owners, receivers)?;
-        // Strings first: when a row has come, its strings are there.
+        // Strings are sent first, so that they are there when their rows have arrived.
         for (column, (name, _)) in COLUMNS.iter().enumerate() {
             let Some(region) = loaded.strings(&self.pd, column)? else { continue };
             let cost = self.post(&region, Some(column), batch.rows(), batch.rows())?;
@@ -223,7 +223,7 @@ impl<'a> Shuffle<'a> {
         }
     }
 
-    /// Lets time pass, in which receivers take what comes, until it is done.
+    /// Advances time until `is_done` returns true; receivers take what has arrived in between.
     fn until(
         &mut self,
         mut is_done: impl FnMut(&mut Self) -> Result<bool, DemoError>,
@@ -253,7 +253,7 @@ impl<'a> Shuffle<'a> {
     }
 }
 
-/// What connects a queue pair to that of a node.
+/// Attributes of a queue pair that is connected to that of a node.
 fn attributes(options: &Options, node: &Node, qpn: u32) -> QueuePairAttributes {
     QueuePairAttributes::new()
         .path_mtu(options.mtu)

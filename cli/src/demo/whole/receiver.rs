@@ -1,4 +1,4 @@
-//! A node that rows come to.
+//! A node that receives whole rows.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{
     table::{self, COLUMNS, Type},
 };
 
-/// Receives that are posted.
+/// Number of receives that are posted.
 const RECEIVES: u32 = 64;
 /// Bytes in front of each string.
 pub const LENGTH: usize = 4;
@@ -28,28 +28,28 @@ pub struct Receiver {
     qp: QueuePair<'static>,
     region: AppendRegion<'static>,
     columns: Vec<Arc<MemoryRegion>>,
-    /// Of columns with strings that do not stand in their views.
+    /// For each column with strings outside of their views: memory for these.
     strings: Vec<Option<MemoryRegion>>,
     /// The rows of the batch, in the order in which they came.
     appended: Vec<AppendedRows>,
 }
 
-/// A column that a receiver has.
+/// A column of a receiver, as an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Array {
-    /// One number behind the other.
+    /// Numbers, one behind the other.
     Numbers(Vec<u8>),
     /// Views, and the buffer that they lead to.
     Texts {
-        /// The views.
+        /// Views of the strings.
         views: Vec<[u8; VIEW]>,
-        /// The buffer: of each row the length and the bytes.
+        /// Buffer of the strings: the length and the bytes of each row's.
         buffer: Vec<u8>,
     },
 }
 
 impl Receiver {
-    /// The receiver of that number, on a node, with room for a batch of so many rows.
+    /// Makes receiver `number` on a node, with room for a batch of `capacity` rows.
     pub fn new(number: usize, node: &Node, capacity: usize) -> Result<Self, DemoError> {
         let context = node.context();
         let pd = context.protection_domain();
@@ -74,12 +74,12 @@ impl Receiver {
         Ok(Self { number, cq, qp, region, columns, strings, appended: Vec::new() })
     }
 
-    /// Its queue pair's number.
+    /// Number of the receiver's queue pair.
     pub fn qpn(&self) -> u32 {
         self.qp.qpn()
     }
 
-    /// Connects it to the sender, and posts receives.
+    /// Connects the receiver to the sender, and posts receives.
     pub fn connect(&mut self, attributes: &QueuePairAttributes) -> Result<(), DemoError> {
         self.qp.connect(attributes)?;
         for _ in 0..RECEIVES {
@@ -88,12 +88,12 @@ impl Receiver {
         Ok(())
     }
 
-    /// Where the strings of a column are written: address and remote key.
+    /// Address and remote key that the strings of a column are written to.
     pub fn strings(&self, column: usize) -> Option<(u64, u32)> {
         self.strings[column].as_ref().map(|memory| (memory.addr(), memory.rkey()))
     }
 
-    /// Takes what came, and posts receives anew; true if anything came.
+    /// Takes completions, and posts receives anew; true if there were any.
     pub fn poll(&mut self) -> Result<bool, DemoError> {
         let completions: Vec<_> = self.cq.poll().collect();
         for completion in &completions {
@@ -107,12 +107,12 @@ impl Receiver {
         Ok(!completions.is_empty())
     }
 
-    /// Rows of the batch that have come.
+    /// Number of rows of the batch that have arrived.
     pub fn rows(&self) -> usize {
         self.appended.iter().map(|rows| rows.count as usize).sum()
     }
 
-    /// The batch's columns as arrays. Views are the sender's; of those that lead to a buffer, they are made to lead to
+    /// The batch's columns as arrays. Views come from the sender; those that lead to a buffer are changed to lead to
     /// this node's.
     pub fn arrays(&self) -> Result<Vec<Array>, ColumnsError> {
         let array = |(column, (_, kind)): (usize, &(&str, Type))| match kind {
@@ -135,7 +135,7 @@ impl Receiver {
         entries
     }
 
-    /// A column of strings. Those of all rows follow each other in its memory, as soon as one does not stand in its view.
+    /// A column of strings. The strings of all rows follow each other in its memory, if any lies outside of its view.
     fn texts(&self, column: usize) -> Result<Array, ColumnsError> {
         let (_, kind) = COLUMNS[column];
         let mut views: Vec<[u8; VIEW]> = self.entries(column).as_chunks().0.to_vec();

@@ -1,4 +1,4 @@
-//! What became of whole rows, for people.
+//! Results for whole rows, for people.
 
 use super::{
     super::report::{costs_table, number},
@@ -6,7 +6,7 @@ use super::{
     table::{COLUMNS, ROW, Type},
 };
 
-/// The table and what it says.
+/// The table of results, and a summary.
 pub fn render(outcome: &Outcome, options: &Options, device: &str) -> String {
     let rows = number(outcome.rows.rows);
     let packed = number(options.mtu as u64 / ROW as u64);

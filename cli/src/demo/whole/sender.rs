@@ -1,4 +1,4 @@
-//! The node that has the table.
+//! The node that sends the table.
 
 use std::sync::Arc;
 
@@ -25,15 +25,15 @@ pub fn owners(batch: &Batch, receivers: usize) -> Vec<u16> {
 pub struct Loaded {
     rows: u64,
     receivers: usize,
-    /// Numbers or views.
+    /// Memory of each column: numbers or views.
     columns: Vec<Arc<MemoryRegion>>,
-    /// Where the views of a column lead to, if any of them leads anywhere.
+    /// For each column: memory of the strings outside of their views, if there are any.
     outside: Vec<Option<Arc<MemoryRegion>>>,
     ids: Arc<MemoryRegion>,
 }
 
 impl Loaded {
-    /// Registers a batch that is not empty.
+    /// Registers a batch of at least one row.
     pub fn new(
         pd: &ProtectionDomain,
         batch: &Batch,
@@ -47,7 +47,7 @@ impl Loaded {
                 table::Values::Texts(texts) => views(texts),
             };
             columns.push(Arc::new(pd.register(entries)?));
-            // No memory has 0 bytes.
+            // Memory of 0 bytes cannot be registered.
             let bytes = (!bytes.is_empty()).then(|| pd.register(bytes)).transpose()?;
             outside.push(bytes.map(Arc::new));
         }
@@ -70,7 +70,7 @@ impl Loaded {
         Ok(region.build()?)
     }
 
-    /// The strings of a column, by ids in memory; nothing if all stand in their views.
+    /// The strings of a column, by ids in memory; `None` if all stand in their views.
     pub fn strings(
         &self,
         pd: &ProtectionDomain,
@@ -84,7 +84,7 @@ impl Loaded {
     }
 }
 
-/// Views of strings, and the bytes of those that do not stand in theirs.
+/// Views of strings, and the bytes of the strings that do not stand in their views.
 fn views(texts: &[String]) -> (Vec<u8>, Vec<u8>) {
     let (mut views, mut bytes) = (Vec::new(), Vec::new());
     for text in texts {

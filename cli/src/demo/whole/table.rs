@@ -5,13 +5,13 @@ use tpchgen::generators::LineItem;
 
 use Type::{Number, Text};
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// A signed number of so many bytes, little-endian: integers; decimals, in hundredths (Arrow's
+    /// A signed number of this many bytes, little-endian: integers; decimals, in hundredths (Arrow's
     /// `Decimal128`); dates, in days since 1970 (`Date32`).
     Number(usize),
-    /// A string of at most so many bytes (`Utf8View`).
+    /// A string of at most this many bytes (`Utf8View`).
     Text(usize),
 }
 
@@ -24,7 +24,7 @@ impl Type {
         }
     }
 
-    /// The bytes of the longest string that a view of this column may lead to; nothing if all stand in their views.
+    /// Bytes of the longest string of this column that a view may lead to; `None` if all stand in their views.
     pub fn longest_outside(self) -> Option<usize> {
         match self {
             Text(longest) if longest > VIEW_INLINE as usize => Some(longest),
@@ -69,9 +69,9 @@ pub const ROW: usize = {
 /// A column's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// One number behind the other.
+    /// Numbers, one behind the other.
     Numbers(Vec<u8>),
-    /// Strings.
+    /// Strings, one for each row.
     Texts(Vec<String>),
 }
 
@@ -83,7 +83,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// No rows.
+    /// Makes a batch without rows.
     pub fn new() -> Self {
         let columns = COLUMNS.map(|(_, kind)| match kind {
             Number(_) => Values::Numbers(Vec::new()),
@@ -92,7 +92,7 @@ impl Batch {
         Self { columns, rows: 0 }
     }
 
-    /// Rows.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -117,7 +117,7 @@ impl Batch {
         self.rows += 1;
     }
 
-    /// What the rows are hashed by: `l_orderkey`.
+    /// The keys that the rows are hashed by: `l_orderkey`.
     pub fn keys(&self) -> impl Iterator<Item = u64> + '_ {
         let bytes = match &self.columns[KEY] {
             Values::Numbers(bytes) => bytes.as_chunks().0,
@@ -173,7 +173,7 @@ pub fn lead_to(view: &mut [u8; VIEW], offset: usize) {
     view[12..].copy_from_slice(&(offset as u32).to_le_bytes());
 }
 
-/// True of a string of so many bytes that does not stand in its view.
+/// True if a string of `len` bytes does not stand in its view.
 pub fn is_outside(len: usize) -> bool {
     len > VIEW_INLINE as usize
 }

@@ -17,7 +17,7 @@ fn options(whole_rows: usize, batch_rows: usize, receivers: usize) -> Options {
     }
 }
 
-/// The first rows, some of which may be changed.
+/// The first rows of the table, each passed through `change`.
 fn batch(rows: usize, change: impl Fn(usize, &mut LineItem<'_>)) -> Batch {
     let mut batch = Batch::new();
     let _ = lineitem::items(0.001, |item| {
@@ -64,7 +64,7 @@ fn every_value_is_in_columns_at_its_receiver() {
     let columns: Vec<_> = outcome.strings.iter().map(|strings| strings.column).collect();
     assert_eq!(columns, ["l_shipinstruct", "l_comment"]);
     assert_eq!(outcome.rows.payload_bytes, 1000 * ROW as u64);
-    // What is written has all strings of the two columns and their lengths.
+    // The bytes that are written are all strings of the two columns, and their lengths.
     let written: u64 = outcome.strings.iter().map(|strings| strings.cost.payload_bytes).sum();
     assert!(written > 2000 * 4 && written < string_bytes + 2000 * 4, "{written} {string_bytes}");
 }

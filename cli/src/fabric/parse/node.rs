@@ -1,4 +1,4 @@
-//! Nodes: names, memory, queue pairs and what they are connected to.
+//! Nodes: names, memory, and queue pairs with their peers.
 
 use std::{collections::HashMap, path::Path};
 
@@ -23,19 +23,19 @@ use crate::{
 
 /// Memory regions beside those of buffers and keys: all buffers together, and the pointer arrays.
 const EXTRA_REGIONS: usize = 2;
-/// Shared receive queues of a node.
+/// Shared receive queues of a node, at most.
 const MAX_SRQS: usize = 64;
-/// READs and atomics under way on a queue pair.
+/// READs and atomics under way on a queue pair, at most.
 const MAX_RD_ATOMIC: u64 = 16;
 
-/// What the nodes so far have, by name.
+/// Indices of the nodes so far and of their objects, by name.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     pub nodes: HashMap<String, usize>,
     pub of_node: Vec<OfNode>,
 }
 
-/// What one node has, by name.
+/// Indices of one node's objects, by name.
 #[derive(Debug, Default)]
 pub(super) struct OfNode {
     pub buffers: HashMap<String, usize>,
@@ -46,7 +46,7 @@ pub(super) struct OfNode {
 }
 
 impl Names {
-    /// A further node; its queue pairs are not connected yet.
+    /// Reads a further node; its queue pairs are not connected yet.
     pub fn node(&mut self, at: &At, folder: &Path) -> Result<Node, JobError> {
         let mut fields = at.object()?;
         let list = |name: &str| format!("{}.{name}", at.path);
@@ -145,7 +145,7 @@ impl Names {
         Ok(Node { name, device, local, buffers, access, keys, appends, srqs, qps })
     }
 
-    /// Finds every queue pair's peer, and checks that both say so. No two nodes have the same addresses.
+    /// Finds every queue pair's peer, and checks that each names the other. No two nodes have the same addresses.
     pub fn connect(&self, list: &[At], nodes: &mut [Node]) -> Result<(), JobError> {
         for (i, at) in list.iter().enumerate() {
             let local_at = at.object()?.required("local")?;
@@ -215,7 +215,7 @@ impl Names {
         }
     }
 
-    /// The node that a text like `b/y` begins with, and what is behind it.
+    /// The node that a text like `b/y` begins with, and the text behind the slash.
     pub fn of<'a>(&self, at: &At<'a>, kind: &'static str) -> Result<(usize, &'a str), JobError> {
         let text = at.text()?;
         let (node, name) = text.split_once('/').ok_or_else(|| {
@@ -227,7 +227,7 @@ impl Names {
     }
 }
 
-/// What nothing is called.
+/// The error for a name that does not exist.
 pub(super) fn no_such(at: &At, kind: &'static str) -> JobError {
     let name = at.text().unwrap_or_default().to_owned();
     at.error(Problem::NoSuch { kind, name })
@@ -283,7 +283,7 @@ fn qp(at: &At, list: &str, names: &mut OfNode) -> Result<Qp, JobError> {
     }
     let transport = transport(&mut fields)?;
     let mtu = mtu(&mut fields)?;
-    // Told when all nodes are known.
+    // Peers are read when all nodes are known.
     fields.optional("peer");
     let start_psn = match fields.optional("start_psn") {
         Some(at) => at.integer(0, MAX_24)? as u32,

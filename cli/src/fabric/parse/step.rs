@@ -1,4 +1,4 @@
-//! Steps: what nodes post, and where they wait.
+//! Steps: posts of nodes, and waits.
 
 use super::node::{Names, no_such};
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// What posts there are.
+/// Verbs of posts.
 #[derive(Clone, Copy)]
 enum Verb {
     Send,
@@ -27,7 +27,7 @@ enum Verb {
     GiveBack,
 }
 
-/// What operations there are.
+/// Kinds of operations.
 #[derive(Clone, Copy)]
 enum Kinds {
     Send,
@@ -40,7 +40,7 @@ enum Kinds {
     SendInvalidate,
 }
 
-/// Those that every destination can have, and behind them those of a lone one.
+/// Operations by name: those that requests of several destinations can have come first.
 const OPS: [(&str, Kinds); 8] = [
     ("send", Kinds::Send),
     ("send_imm", Kinds::SendImm),
@@ -53,7 +53,7 @@ const OPS: [(&str, Kinds); 8] = [
 ];
 const SHARED_OPS: usize = 4;
 
-/// What steps refer to.
+/// The nodes and names that steps refer to.
 #[derive(Clone, Copy)]
 pub(super) struct Steps<'a> {
     pub names: &'a Names,
@@ -157,7 +157,7 @@ impl<'a> Poster<'a> {
         let op_at = fields.required("op")?;
         let kind = op_at.choice(if shared { &OPS[..SHARED_OPS] } else { &OPS })?;
         let op = operation(fields, kind, op_at.text()?, shared)?;
-        // What comes back is one message, and fills the regions from the first byte on.
+        // The answer is one message, and fills the regions from the first byte on.
         for name in ["row_mask", "rows_per_message", "message_layout", "fetch", "inline"] {
             if op.is_answered() && fields.has_unknown(name) {
                 let what = op.name().to_owned();
@@ -167,7 +167,7 @@ impl<'a> Poster<'a> {
         let Settings { row_mask, rows_per_message, layout, signaled, fetch } =
             Settings::of(fields)?;
         let fence = fields.optional("fence").map_or(Ok(false), |at| at.boolean())?;
-        // Of a request for several there is none.
+        // A request for several destinations has no `solicited`.
         let solicited = (!shared).then(|| fields.optional("solicited")).flatten();
         let solicited = solicited.map_or(Ok(false), |at| at.boolean())?;
         let mut partitioned = None;
@@ -275,7 +275,7 @@ impl<'a> Poster<'a> {
         Ok(Destination { qp, remote, remote_columns, to, partition, regions })
     }
 
-    /// Refuses memory of the peer's beside that of the columns.
+    /// Refuses a remote address beside those of the columns.
     fn no_remote(&self, fields: &mut Fields) -> Result<Option<Remote>, JobError> {
         for name in ["remote", "remote_offset", "raw"] {
             if let Some(at) = fields.optional(name) {
@@ -285,7 +285,7 @@ impl<'a> Poster<'a> {
         Ok(None)
     }
 
-    /// Another queue pair that takes datagrams.
+    /// Destination of a datagram: another queue pair that takes datagrams.
     fn datagram_to(&self, at: &At) -> Result<crate::fabric::Peer, JobError> {
         let peer = self.steps.names.peer(at)?;
         let qp = &self.steps.nodes[peer.node].qps[peer.qp];
@@ -296,7 +296,7 @@ impl<'a> Poster<'a> {
         Ok(peer)
     }
 
-    /// The key of the peer's that a SEND makes invalid.
+    /// The peer's key that a SEND invalidates.
     fn key(&self, fields: &mut Fields) -> Result<Remote, JobError> {
         let at = fields.required("remote")?;
         for name in ["remote_offset", "raw"] {
@@ -310,7 +310,7 @@ impl<'a> Poster<'a> {
         Ok(Remote::Key { node, key, offset: 0 })
     }
 
-    /// The memory of the peer's that an operation names, if it names some.
+    /// Remote memory that an operation names, if it names any.
     fn remote(&self, fields: &mut Fields, op: Op) -> Result<Option<Remote>, JobError> {
         let (remote_at, raw_at) = (fields.optional("remote"), fields.optional("raw"));
         let offset_at = fields.optional("remote_offset");
@@ -346,10 +346,10 @@ impl<'a> Poster<'a> {
     }
 }
 
-/// An operation with what only it has.
+/// Reads an operation, with the values that only that operation has.
 fn operation(fields: &mut Fields, kind: Kinds, name: &str, shared: bool) -> Result<Op, JobError> {
     let imm = imm(fields, matches!(kind, Kinds::SendImm | Kinds::WriteImm), name)?;
-    // No request of several destinations is an atomic operation.
+    // A request of several destinations cannot be an atomic operation.
     let mut operand = |field, has: bool| match (!shared).then(|| fields.optional(field)).flatten() {
         Some(at) if has => at.u64(0),
         Some(at) => Err(meaningless(&at, name)),

@@ -23,16 +23,16 @@ pub(super) enum FabricCard {
     Soft(SimulatedCard),
     /// The Verilated RTL.
     Rtl(SlotCard),
-    /// The same, recorded.
+    /// The Verilated RTL, recorded.
     Recorded { card: SlotCard, writes: WriteLog, recording: Recording },
 }
 
 impl FabricCard {
-    /// The card that a URI names; what happens to it is recorded if it is the RTL and there is a recording.
+    /// Opens the card that a URI names. If there is a recording and the card is the RTL, it is recorded.
     pub fn open(uri: &str, recording: Option<Recording>) -> Result<Self, DeviceError> {
         if Kind::of(uri) == Kind::Rtl {
             let wire = Wire::new();
-            // The time of a simulation goes on cycle by cycle.
+            // The simulation advances cycle by cycle.
             let mut slot = device::open_slot(&device::with_option(uri, "cycles", 1), &wire)?;
             let writes = recording.as_ref().map(|_| slot.host().log_writes());
             let card = SlotCard::new(slot, wire);
@@ -42,7 +42,7 @@ impl FabricCard {
             });
         }
         let parsed: DeviceUri = uri.parse().map_err(DeviceError::Uri)?;
-        // What `soft:` has to say of other schemes and of options.
+        // `soft:` makes the error for other schemes and options.
         drdma_soft::open(&parsed.to_string(), Wire::new()).map_err(DeviceError::Uri)?;
         Ok(Self::Soft(SimulatedCard::new()))
     }
@@ -59,7 +59,7 @@ impl FabricCard {
         }
     }
 
-    /// The card for the simulation, whose time begins now.
+    /// The card for the simulation; its time begins now.
     pub fn timed(self) -> Box<dyn TimedCard> {
         match self {
             Self::Soft(card) => Box::new(card),
@@ -72,26 +72,26 @@ impl FabricCard {
     }
 }
 
-/// A card of which the frames are recorded that reach it.
+/// A card whose received frames are recorded.
 struct Recorded {
     card: SlotCard,
     recording: Recording,
-    /// What it has sent, by source ports, which are the queue pairs'.
+    /// Counts of what the card has sent, by source port, which determines the queue pair.
     sent: HashMap<u16, Sent>,
-    /// A frame could not be recorded.
+    /// Error of a frame that could not be recorded.
     failed: Option<CardError>,
 }
 
-/// What a card has sent on a queue pair.
+/// Counts of what a card has sent on a queue pair.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
-    /// Frames other than acknowledgements and congestion notifications, of which the number depends on time.
+    /// Frames, without acknowledgements and congestion notifications, whose number depends on time.
     frames: u64,
-    /// The last sequence number of the peer's that it has acknowledged or answered.
+    /// The last sequence number of the peer that it has acknowledged or answered.
     acknowledged: Option<u32>,
 }
 
-/// Where headers of frames without tags are.
+/// Offsets of headers in frames without tags.
 const UDP: usize = Ethernet::SIZE + Ipv4::SIZE;
 const BTH: usize = UDP + Udp::SIZE;
 

@@ -1,4 +1,4 @@
-//! A node's host: its memory and queues, what it posts and what it is told.
+//! A node's host: its memory and queues, its posts and completions.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -30,8 +30,8 @@ use crate::{
 
 /// The number of a node's first queue pair; the others' follow.
 const FIRST_QPN: u32 = 16;
-/// Sends that a host lets its card have at a time: fewer than the doorbells that a card keeps. One that keeps
-/// no more holds its host back until it has sent, and with it, here, the time of all other cards.
+/// Sends under way that a host allows: fewer than the doorbells that a card keeps. A card that keeps no more
+/// holds its host back until it has sent, and with it, here, the time of all other cards.
 const IN_FLIGHT: usize = 512;
 /// Granules of a receive's head, at most.
 const RECEIVE_HEAD: usize = 2;
@@ -49,23 +49,23 @@ pub(super) struct Host<'a> {
     context: Context,
     /// Steps that are not posted yet.
     to_post: VecDeque<ToPost<'a>>,
-    /// Sends that are not known to be complete, by the number of their step.
+    /// Sends that may not be complete yet, by the number of their step.
     sends: HashMap<u64, &'a Send>,
-    /// How many of them were posted, as far as is known, but for those from before the card had nothing to do.
+    /// How many of these were posted, but for those from before the card had nothing to do.
     in_flight: usize,
-    /// Where completions are noted.
+    /// Recording that completions are written to.
     recording: Option<Recording>,
 }
 
-/// A key of a node's.
+/// A key of a node's memory.
 enum Opened {
-    /// To a part of a buffer.
+    /// Key to a part of a buffer.
     Part(MemoryRegion),
-    /// To a region with gaps.
+    /// Key to a region with gaps.
     Region(DescribedKey<'static>),
 }
 
-/// A step that is to be posted.
+/// A step that is not posted yet.
 struct ToPost<'a> {
     number: usize,
     what: Ready<'a>,
@@ -78,11 +78,11 @@ enum Ready<'a> {
     GiveBack { append: usize, rows: u32 },
 }
 
-/// What a host is told.
+/// A completion that a host has taken.
 pub(super) struct Completion {
-    /// As it is printed.
+    /// The completion as it is printed.
     pub object: Value,
-    /// It reports success.
+    /// True if it reports success.
     pub good: bool,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Host<'a> {
                 placement.add_tables(region.kinds());
             }
         }
-        // A card that does not receive writes to no memory.
+        // A card that cannot receive needs no right to write to memory.
         let mine = if context.receives() { Access::LOCAL_WRITE } else { Access::empty() };
         let arena = pd.allocate_with(placement.size(), mine)?;
         let mut memory =
@@ -153,7 +153,7 @@ impl<'a> Host<'a> {
                 Post::Receive(_) | Post::GiveBack { .. } => None,
             })
             .collect();
-        // Operands and addresses may double a request.
+        // Operands and addresses may double the length of a request.
         let rings = Rings::of(&sends, 2);
         let mut srqs = Vec::with_capacity(node.srqs.len());
         for i in 0..node.srqs.len() {
@@ -196,7 +196,7 @@ impl<'a> Host<'a> {
         })
     }
 
-    /// Where memory of this node lies, as a peer names it.
+    /// Address and key of memory of this node, as a peer names it.
     pub fn remote(&self, remote: Remote) -> (u64, u32) {
         match remote {
             Remote::Buffer { buffer, offset, .. } => {
@@ -206,12 +206,12 @@ impl<'a> Host<'a> {
                 Opened::Part(region) => (region.addr().saturating_add(offset), region.rkey()),
                 Opened::Region(key) => (offset, key.rkey()),
             },
-            // Nobody's.
+            // The address and the key are those of the job.
             Remote::Raw { addr, rkey } => (addr, rkey),
         }
     }
 
-    /// A further step, of which each destination's remote memory is told.
+    /// Adds a step; `remotes` is the remote memory of each of its destinations.
     pub fn add(
         &mut self,
         number: usize,
@@ -237,7 +237,7 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
-    /// What a request says that only a card executes that receives.
+    /// The parts of a request that only a card executes that receives.
     fn extras(&self, send: &Send, remotes: &[Remotes]) -> Extras {
         let answered = match send.op {
             Op::Read => Some(Answered::Read),
@@ -260,12 +260,12 @@ impl<'a> Host<'a> {
         Extras { answered, invalidates, fence: send.fence, solicited: send.solicited, to }
     }
 
-    /// The card has nothing to do: what is not known to be complete was unsignaled, or never will be.
+    /// Records that the card has nothing to do: sends without a completion were unsignaled, or will never complete.
     pub fn rest(&mut self) {
         self.in_flight = 0;
     }
 
-    /// Posts as much as there is room for; true if that is anything.
+    /// Posts as much as there is room for; true if it posted anything.
     pub fn post(&mut self) -> Result<bool, RunError> {
         let mut any = false;
         while let Some(ToPost { number, what }) = self.to_post.front() {
@@ -307,7 +307,7 @@ impl<'a> Host<'a> {
         Ok(any)
     }
 
-    /// The next completion, if there is one.
+    /// Takes the next completion, if there is one.
     pub fn poll(&mut self) -> Result<Option<Completion>, RunError> {
         let Some(completion) = self.queues.next() else { return Ok(None) };
         if let Some(recording) = &self.recording {
@@ -367,7 +367,7 @@ impl<'a> Host<'a> {
         Completion::of(object, completion)
     }
 
-    /// Numbers of the sends that are not known to be complete, and of the posts that were not made.
+    /// Numbers of the sends that may not be complete, and of the posts that were not made.
     pub fn waiting(&self) -> impl Iterator<Item = usize> {
         let receives = self.to_post.iter().filter_map(|to_post| match to_post.what {
             Ready::Receive { .. } | Ready::GiveBack { .. } => Some(to_post.number),
@@ -376,7 +376,7 @@ impl<'a> Host<'a> {
         self.sends.keys().map(|number| *number as usize).chain(receives)
     }
 
-    /// What every buffer holds.
+    /// The contents of every buffer.
     pub fn memory(&self) -> Vec<Vec<u8>> {
         (0..self.node.buffers.len()).map(|buffer| self.memory.contents(buffer)).collect()
     }
@@ -401,7 +401,7 @@ impl Completion {
     }
 }
 
-/// Rights as libdrdma has them.
+/// The rights as libdrdma has them.
 fn rights(access: fabric::Access) -> Access {
     let fabric::Access { remote_read, remote_write, remote_atomic } = access;
     let mut rights = Access::LOCAL_WRITE;
@@ -420,7 +420,7 @@ fn regions(post: &Post) -> Box<dyn Iterator<Item = &job::Region> + '_> {
     }
 }
 
-/// Blocks of a receive queue's ring, which holds all that is posted to it.
+/// Blocks of a receive queue's ring, which has room for all receives that are posted to it.
 fn receive_blocks(posts: &[&Post], queue: ReceiveQueue) -> u32 {
     let needed = posts.iter().map(|post| match post {
         Post::Receive(receive) if receive.queue == queue => {
@@ -446,7 +446,7 @@ fn connect(
         .ecn(qp.ecn)
         .ttl(qp.ttl)
         .start_psn(qp.start_psn);
-    // One for datagrams has itself; every post names another.
+    // A queue pair for datagrams is connected to itself; every post names its destination.
     let peer = qp.peer.unwrap_or(which);
     let (node, other) = (&job.nodes[peer.node], &job.nodes[peer.node].qps[peer.qp]);
     attributes = attributes
@@ -486,29 +486,29 @@ fn connect(
     made.connect(&attributes).map_err(|source| RunError::Connect { qp: qp.name.clone(), source })
 }
 
-/// The memory of a peer's that a destination names: addresses and keys.
+/// Remote memory that a destination names: addresses and keys.
 #[derive(Clone, Debug)]
 pub struct Remotes {
-    /// Of all of its messages.
+    /// Address and key for all of the destination's messages.
     pub of_all: (u64, u32),
-    /// Of each column of a WRITE by columns.
+    /// Addresses and keys for the columns of a WRITE by columns.
     pub columns: Vec<(u64, u32)>,
 }
 
-/// A request as a job for one card has it; `remotes` is each destination's remote memory.
+/// The request as a job for one card has it; `remotes` is each destination's remote memory.
 fn plain(send: &Send, remotes: &[Remotes]) -> job::Post {
     let (op, imm) = match send.op {
         Op::Send | Op::SendInvalidate => (Opcode::Send, 0),
         Op::SendImm(imm) => (Opcode::SendImm, imm),
         Op::Write => (Opcode::Write, 0),
         Op::WriteImm(imm) => (Opcode::WriteImm, imm),
-        // The same size in a ring.
+        // The request has the same size in a ring as a SEND.
         Op::Read | Op::CompareAndSwap { .. } | Op::FetchAndAdd { .. } => (Opcode::Send, 0),
     };
     let destination = |(i, destination): (usize, &fabric::Destination)| {
         let fabric::Destination { qp, partition, regions, remote_columns, .. } =
             destination.clone();
-        // Before addresses are known there is room for them.
+        // As long as addresses are unknown, zeros take their room.
         let unknown = || Remotes { of_all: (0, 0), columns: vec![(0, 0); remote_columns.len()] };
         let Remotes { of_all, columns } = remotes.get(i).cloned().unwrap_or_else(unknown);
         let ((remote_addr, rkey), remote_columns) = (of_all, columns);

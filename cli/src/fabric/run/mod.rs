@@ -24,20 +24,20 @@ pub enum FabricError {
     /// A card was not opened.
     #[error("nodes[{node}].device: {source}")]
     Device {
-        /// The node.
+        /// Index of the node.
         node: usize,
-        /// Why.
+        /// Error of the device.
         source: DeviceError,
     },
     /// A node could not be set up, or its card or library failed.
     #[error("node \"{node}\": {source}")]
     Node {
-        /// Its name.
+        /// Name of the node.
         node: String,
-        /// Why.
+        /// Error of the node.
         source: RunError,
     },
-    /// Nothing completes any more.
+    /// No post completes any more.
     #[error(
         "steps[{step}] is not complete, nor are {others} posts behind it, and {}",
         match waited {
@@ -46,44 +46,44 @@ pub enum FabricError {
         }
     )]
     Stuck {
-        /// The first post that is not complete.
+        /// Index of the first step that is not complete.
         step: usize,
-        /// Further ones.
+        /// Number of further posts that are not complete.
         others: usize,
-        /// How long nothing completed; `None` if nothing ever will.
+        /// Simulated time without a completion; `None` if no event is left.
         waited: Option<Duration>,
     },
-    /// What the caller does with completions failed.
+    /// The caller's handling of completions failed.
     #[error("cannot write standard output: {0}")]
     Output(#[from] std::io::Error),
 }
 
-/// How a job is run.
+/// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Simulated time without a completion after which it is given up.
+    /// Simulated time without a completion after which the job is given up.
     pub patience: Duration,
     /// Threads that the cards work on.
     pub threads: usize,
 }
 
-/// What became of a job.
+/// Results of a job.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Every buffer of every node.
+    /// Contents of every buffer of every node.
     pub memory: Vec<Vec<Vec<u8>>>,
-    /// What the links of every node carried.
+    /// Counters of the links of every node.
     pub ports: Vec<PortCounters>,
-    /// Simulated nanoseconds.
+    /// Simulated time in nanoseconds.
     pub ns: u64,
-    /// Posts that ended badly.
+    /// Number of posts that completed with an error.
     pub failures: u64,
     /// The counters of every node's card.
     pub cards: Vec<libdrdma::Counters>,
 }
 
-/// Runs a job. `told` gets each completion as it is printed, in the order in which the hosts see them; at
-/// one time, in the order of the nodes. `tap` sees what passes the switch.
+/// Runs a job. `told` is called with each completion as it is printed, in the order in which the hosts see them;
+/// at one time, in the order of the nodes. `tap` sees the frames that pass the switch.
 ///
 /// # Errors
 /// See [`FabricError`]. That a post completes with a status other than success is none.
@@ -99,16 +99,16 @@ pub fn run(
 /// A node whose card is the RTL, and what is to be recorded of it.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// Its index.
+    /// Index of the node.
     pub node: usize,
-    /// Where to.
+    /// Recording that is written.
     pub recording: Recording,
 }
 
-/// The same, recording what a node's host and its network do to its card ([`crate::record`]).
+/// Like [`run`], but records what a node's host and its network do to its card ([`crate::record`]).
 ///
 /// # Errors
-/// As [`run`]; the recording cannot be written.
+/// Those of [`run`], or the recording cannot be written.
 pub fn run_recorded(
     job: &FabricJob,
     options: Options,
@@ -161,7 +161,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// The steps up to a wait, of which the first has that number.
+    /// Runs the steps up to a wait; `first` is the number of the first one.
     fn phase(
         &mut self,
         first: usize,
@@ -192,7 +192,7 @@ impl<'a> Run<'a> {
             let waited = match goes_on {
                 true if waited_ns < self.patience_ns => continue,
                 true => Some(Duration::from_nanos(waited_ns)),
-                // Perhaps there is room now for what could not be posted.
+                // There may be room now for posts that found none.
                 false if self.hosts_work(told, true)? => continue,
                 false => None,
             };
@@ -201,7 +201,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The memory of its peers' that a post names, destination by destination.
+    /// The remote memory that each destination of a post names.
     fn remotes(&self, post: &Post) -> Vec<Remotes> {
         let Post::Send(send) = post else { return Vec::new() };
         let told = |remote: Remote| match remote {
@@ -217,8 +217,8 @@ impl<'a> Run<'a> {
         send.destinations.iter().map(remotes).collect()
     }
 
-    /// Lets every host post and poll; true if anything completed or was posted. `idle`: no card does anything
-    /// any more.
+    /// Lets every host post and poll; true if anything completed or was posted. `idle` says that no card has an
+    /// event left.
     fn hosts_work(
         &mut self,
         told: &mut dyn FnMut(Value) -> std::io::Result<()>,
@@ -240,7 +240,7 @@ impl<'a> Run<'a> {
         Ok(any)
     }
 
-    /// Numbers of the sends that are not known to be complete, and of posts that were not made.
+    /// Numbers of the sends that may not be complete, and of posts that were not made.
     fn waiting(&self) -> Vec<usize> {
         let mut waiting: Vec<usize> = self.hosts.iter().flat_map(Host::waiting).collect();
         waiting.sort_unstable();

@@ -21,7 +21,7 @@ const KEY_TYPES: [(&str, KeyType); 6] = [
 ];
 
 impl Regions<'_> {
-    /// How partitions are made, and where splitters are.
+    /// How partitions are made, and the place of the splitters.
     pub(super) fn partition_by(&self, at: &At) -> Result<(Place, PartitionBy), JobError> {
         let mut fields = at.object()?;
         let functions = [("murmur3", Function::Murmur3), ("range", Function::Range)];
@@ -105,7 +105,7 @@ fn values(column: &Column) -> KeyValues {
     }
 }
 
-/// What the values of a column are.
+/// Description of the values of a column.
 fn described(column: &Column) -> String {
     match values(column) {
         KeyValues::Fixed(width) => format!("values of {width} B"),

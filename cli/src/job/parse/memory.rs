@@ -44,12 +44,12 @@ pub(crate) fn buffer(
         }
         _ => return Err(fields.at.error(Problem::BufferSource { found })),
     };
-    // They name other buffers, which may follow.
+    // Pointers name other buffers, which may follow.
     let _later = fields.optional("pointers");
     Ok(Buffer { name, contents, pointers: Vec::new() })
 }
 
-/// The addresses that each buffer of a list holds.
+/// The pointers in each buffer of a list.
 pub(crate) fn pointers(
     list: &[At],
     names: &HashMap<String, usize>,
@@ -80,7 +80,7 @@ pub(crate) fn fits(at: &At, size: u64, left: u64) -> Result<(), JobError> {
     if size > left { Err(at.error(problem)) } else { Ok(()) }
 }
 
-/// What regions refer to: buffers by name.
+/// Buffers that regions refer to, by name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Regions<'a> {
     pub buffers: &'a HashMap<String, usize>,
@@ -182,7 +182,7 @@ impl Regions<'_> {
         Ok(Place { buffer, offset: fields.required("offset")?.u64(0)? })
     }
 
-    /// Columns of a region that is one with kinds, or is so if some of these are of another kind than fixed width.
+    /// Columns. `kinds`: the region has kinds even if all of these have a fixed width.
     pub fn columns(&self, at: &At, kinds: bool) -> Result<Vec<Column>, JobError> {
         let list = at.list_up_to(MAX_ELEMENTS, "columns")?;
         if list.is_empty() {
@@ -206,7 +206,7 @@ impl Regions<'_> {
         Ok(Column { base, width, kind })
     }
 
-    /// Extents; likewise.
+    /// Extents. `kinds`: the region has kinds even if all of these have a fixed width.
     fn pattern(&self, at: &At, kinds: bool) -> Result<Vec<Extent>, JobError> {
         let list = at.list_up_to(MAX_ELEMENTS, "extents")?;
         if list.is_empty() {
@@ -229,7 +229,7 @@ impl Regions<'_> {
         Ok(pattern)
     }
 
-    /// The width of an entry, and what the entries of that kind lead to. That of a fixed one is called `len` in
+    /// The width of an entry, and the kind with what its entries lead to. The width of a fixed one is called `len` in
     /// extents.
     fn kind(
         &self,
@@ -304,7 +304,7 @@ enum KindName {
     Bits,
 }
 
-/// Which one it is: fixed unless told. Extents are no bits.
+/// The name of the kind: fixed by default. Extents cannot be bits.
 fn kind_name(fields: &mut Fields, is_column: bool) -> Result<KindName, JobError> {
     let kinds = [
         ("fixed", KindName::Fixed),
@@ -317,7 +317,7 @@ fn kind_name(fields: &mut Fields, is_column: bool) -> Result<KindName, JobError>
     fields.optional("type").map_or(Ok(KindName::Fixed), |at| at.choice(kinds))
 }
 
-/// Refuses an element of a region with kinds that is longer than such a region can say.
+/// Refuses an element that is longer than elements of a region with kinds can be.
 pub(super) fn short(at: &At, name: &'static str, width: u32) -> Result<(), JobError> {
     let max = KindColumn::MAX_WIDTH;
     if width > max {
@@ -337,7 +337,7 @@ fn chase(at: &At) -> Result<Chase, JobError> {
     Ok(Chase { next, end, limit })
 }
 
-/// The place of row 0's bit in its byte: 0 unless told.
+/// The place of row 0's bit in its byte: 0 by default.
 pub(super) fn bit(fields: &mut Fields) -> Result<u8, JobError> {
     fields.optional("bit").map_or(Ok(0), |at| Ok(at.integer(0, 7)? as u8))
 }

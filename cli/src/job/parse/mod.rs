@@ -1,4 +1,4 @@
-//! From JSON to a [`Job`], refusing what a card cannot be told.
+//! From JSON to a [`Job`], with an error for values that no request to a card can have.
 
 mod keys;
 pub(crate) mod memory;

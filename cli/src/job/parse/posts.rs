@@ -1,4 +1,4 @@
-//! Posts: what all kinds of jobs say about one, and those of a job for a single card.
+//! Posts: fields that all kinds of jobs have, and those of a job for a single card.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::job::{
     op_name,
 };
 
-/// What every kind of post that sends may say.
+/// Settings that every kind of post that sends may have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub row_mask: RowMask,
@@ -31,7 +31,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Those of a post, or their defaults.
+    /// The settings of a post, or their defaults.
     pub fn of(fields: &mut Fields) -> Result<Self, JobError> {
         let row_mask = match fields.optional("row_mask") {
             Some(at) => at.choice(&[("period", RowMask::Period), ("element", RowMask::Element)])?,
@@ -52,7 +52,7 @@ impl Settings {
     }
 }
 
-/// The immediate data of an operation that has some, or else 0.
+/// The immediate data of an operation with such data; else 0.
 pub(crate) fn imm(fields: &mut Fields, has_imm: bool, op: &str) -> Result<u32, JobError> {
     match fields.optional("imm") {
         Some(at) if has_imm => at.u32(0),
@@ -62,12 +62,12 @@ pub(crate) fn imm(fields: &mut Fields, has_imm: bool, op: &str) -> Result<u32, J
     }
 }
 
-/// A field that the operation does not have.
+/// The error for a field that the operation does not have.
 pub(crate) fn meaningless(at: &At, op: &str) -> JobError {
     at.error(Problem::Meaningless { what: op.to_owned() })
 }
 
-/// What a destination gets: its regions, or of the post's partitioned region its partition.
+/// Contents of a destination: its regions, or its partition of the post's partitioned region.
 pub(crate) fn content(
     fields: &mut Fields,
     regions: Regions,
@@ -124,7 +124,7 @@ pub(crate) fn inline_rows(
     Ok(())
 }
 
-/// Where the columns of a WRITE by columns go, each by itself, as `one` reads it; without the field, nowhere.
+/// For a WRITE by columns: the target of each column, as `one` reads it; empty without the field.
 pub(crate) fn remote_columns<T>(
     fields: &mut Fields,
     is_write: bool,
@@ -169,7 +169,7 @@ impl<'a> Distinct<'a> {
         Self { list, partitioned, seen: Vec::new(), regions: 0 }
     }
 
-    /// A further one, whose queue pair has that name.
+    /// Adds a destination, whose queue pair has that name.
     pub fn add(
         &mut self,
         fields: &Fields,
@@ -204,7 +204,7 @@ impl<'a> Distinct<'a> {
     }
 }
 
-/// What the posts of a job for one card refer to.
+/// Objects that the posts of a job for one card refer to.
 pub(super) struct Posts<'a> {
     pub regions: Regions<'a>,
     pub buffers: &'a [Buffer],
@@ -283,7 +283,7 @@ impl Posts<'_> {
         Ok(destinations)
     }
 
-    /// A destination, and where a WRITE goes there.
+    /// A destination, with the target of a WRITE.
     fn destination(
         &self,
         fields: &mut Fields,

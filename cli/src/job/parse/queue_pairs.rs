@@ -14,7 +14,7 @@ use crate::job::{
 /// Queue pair and packet sequence numbers have 24 bits.
 pub(crate) const MAX_24: u64 = (1 << 24) - 1;
 
-/// A queue pair whose peer is told by its addresses.
+/// A queue pair whose peer is given by addresses.
 pub(super) fn qp(
     at: &At,
     names: &mut HashMap<String, usize>,
@@ -94,7 +94,7 @@ pub(crate) fn mtu(fields: &mut Fields) -> Result<u32, JobError> {
     found.copied().ok_or_else(|| at.error(Problem::NumberChoice { value, choices: MTUS.to_vec() }))
 }
 
-/// What a queue pair's IPv4 headers say.
+/// Fields of a queue pair's IPv4 headers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IpFields {
     pub dscp: u8,
@@ -102,7 +102,7 @@ pub(crate) struct IpFields {
     pub ttl: u8,
 }
 
-/// What a queue pair's IPv4 headers say, where that is told.
+/// The fields of a queue pair's IPv4 headers, or their defaults.
 pub(crate) fn ip_fields(fields: &mut Fields) -> Result<IpFields, JobError> {
     let mut byte = |name, least, most, default| match fields.optional(name) {
         Some(at) => Ok::<_, JobError>(at.integer(least, most)? as u8),

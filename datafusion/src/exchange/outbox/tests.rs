@@ -9,7 +9,7 @@ use super::*;
 
 /// Rows of a test's batches.
 const ROWS: usize = 100;
-/// Bytes of one: 8 B a row.
+/// Bytes of a batch: 8 B a row.
 const BYTES: usize = 800;
 
 fn batch() -> RecordBatch {
@@ -30,7 +30,7 @@ fn add(outbox: &mut Outbox, rows: [u32; 2]) {
     outbox.add(batch(), Selection::All, rows.to_vec());
 }
 
-/// Posts what can be posted, and completes it: the partitions of each post.
+/// Posts what can be posted, and completes it. Returns the partitions of each post.
 fn post(outbox: &mut Outbox) -> Vec<Vec<u16>> {
     let mut posts = Vec::new();
     while let Some((index, to)) = outbox.next() {
@@ -358,7 +358,7 @@ fn consumers_of_any_speed_get_their_rows_in_order_and_memory_stays_within_the_ba
         let mut random = Random(seed);
         let (budget, backlog) = (1 + random.below(1000), 1 + random.below(2000));
         let mut traffic = Traffic::new(budget, backlog);
-        // One of them comes late, and takes only when nobody else can go on.
+        // One consumer comes late, and takes only when no other can go on.
         let (late, batches) = (random.below(MANY), 20 + random.below(60));
         (0..MANY).filter(|it| *it != late).for_each(|it| traffic.outbox.open(it as u16));
         let (mut read, mut turns, mut idle) = (0, 0, 0);

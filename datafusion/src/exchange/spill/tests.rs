@@ -14,7 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::*;
 
-/// Rows of all kinds that messages have: views, nulls, bits, dictionaries, lists.
+/// Rows with columns of all kinds that messages have: views, nulls, bits, dictionaries, lists.
 fn rows(first: i64, count: i64) -> RecordBatch {
     let numbers = || first..first + count;
     let some = |n: i64| (n % 3 != 0).then_some(n);
@@ -58,7 +58,7 @@ impl Lab {
         (Spill::new(&context, &metrics, rows(0, 1).schema(), (3, 1)), metrics)
     }
 
-    /// Files that there are.
+    /// Number of files in the worker's directory.
     fn files(&self) -> usize {
         let folders = fs::read_dir(&self.path).unwrap().map(|folder| folder.unwrap().path());
         folders.map(|folder| fs::read_dir(folder).unwrap().count()).sum()
@@ -79,10 +79,10 @@ fn rows_of_each_partition_come_back_in_order_as_they_were() {
     let (mut spill, metrics) = lab.spill(1 << 30, 10_000);
     let mut written: [VecDeque<RecordBatch>; 2] = Default::default();
     let mut all = 0;
-    // Written and read in turns, the second partition from the middle on.
+    // Batches are written and read in turns, those of the second partition from the middle on.
     for turn in 0..40_i64 {
         for (partition, batches) in (0..).zip(&mut written) {
-            // Slices are written, not what they are of.
+            // Slices are written without the rest of their arrays.
             let count = 1 + (turn * 37) % 200;
             let batch = rows(turn * 1000, count + 7).slice(7, count as usize);
             spill.push(partition, &batch).unwrap();
@@ -102,7 +102,7 @@ fn rows_of_each_partition_come_back_in_order_as_they_were() {
     let metrics = metrics.clone_inner();
     assert_eq!(metrics.spilled_rows(), Some(all as usize));
     assert!(metrics.spill_count().unwrap() > 4, "files are not for ever");
-    // A file that is written still is there for each.
+    // Each partition has at most the file that is being written.
     assert!(lab.files() <= 2, "{} files are left", lab.files());
     spill.forget(0);
     spill.forget(1);

@@ -30,7 +30,7 @@ fn holed() -> Rig<RtlCard> {
     rig
 }
 
-/// Regions that need the hole, with what of them lies before it.
+/// Regions that need the hole, and the rows that lie before it.
 fn regions() -> Vec<Region> {
     let extent = |offset, len| Extent { offset, len };
     let column = |base, width| Column { base, width, lkey: HOLED };
@@ -51,7 +51,7 @@ fn regions() -> Vec<Region> {
             columns: vec![column(BASE, 4), column(HOLE - 1000, 8)],
             fetch_rows: None,
         },
-        // The bitmap itself.
+        // The bitmap itself lies in the hole.
         Region::Bitmapped {
             bitmap: HOLE - 8,
             rows: 512,
@@ -59,7 +59,7 @@ fn regions() -> Vec<Region> {
             columns: vec![column(BASE, 4)],
             fetch_rows: None,
         },
-        // The pointer array.
+        // The pointer array lies in the hole.
         Region::PointerMapped {
             pointers: HOLE,
             count: 3,
@@ -78,7 +78,7 @@ fn a_read_that_fails_breaks_its_request_only_and_no_wrong_byte_is_sent() {
         for rows_per_message in [1, 1000] {
             let mut rig = holed();
             let peers = rig.network.peers();
-            // All at once, so that their data share windows.
+            // All requests are posted at once, so that their data share windows.
             let failing = vec![contiguous(0, 700), region.clone(), contiguous(0, 5000)];
             for qp in [2, 1, 3] {
                 let regions = if qp == 1 { failing.clone() } else { healthy.to_vec() };

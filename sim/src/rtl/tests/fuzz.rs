@@ -22,36 +22,36 @@ use frames::{Peer, mutate};
 use host::{Guarded, PSN, flow};
 use memory::{FRESH, ROLES, SECRET, keys};
 
-/// Frames of the test that always runs, and of the long one, unless `DRDMA_TEST_FRAMES` says how many.
+/// Number of frames of the test that always runs, and of the long one, unless `DRDMA_TEST_FRAMES` is set.
 const FEW: u64 = 300;
 const MANY: u64 = 10_000;
 /// Frames after which all queues and queue pairs are made anew.
 const ROUND: u64 = 64;
-/// The card is idle again after so many looks, each of which takes some 170 cycles: longer than a READ is tried again.
+/// Looks after which the card must be idle, each of some 170 cycles: longer than a READ is tried again.
 const LOOKS: usize = 2_000;
 /// Calls of `progress` between two looks, of 8 cycles.
 const PAUSE: usize = 20;
-/// As many bytes of what is secret show that some was told.
+/// Number of neighbouring secret bytes in a frame that show a leak.
 const TELLING: usize = 3;
 
-/// What a frame may lead to.
+/// Fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// Counted in `RECEIVE_DROPPED`.
+    /// The frame is counted in `RECEIVE_DROPPED`.
     Dropped,
-    /// Left to the host's NIC; it is counted as well if it is RoCEv2 to the card's addresses.
+    /// The frame is left to the host's NIC; it is counted as well if it is RoCEv2 to the card's addresses.
     Host,
-    /// Counted in `RECEIVE_IGNORED`, with an answer or without.
+    /// The frame is counted in `RECEIVE_IGNORED`, with an answer or without.
     Ignored,
-    /// Answered.
+    /// The frame is answered.
     Answered,
-    /// Carried out, or taken by the queue pair that it answers: there is no answer to such a frame.
+    /// The frame is carried out, or taken by the queue pair that it answers: such frames are not answered.
     Silent,
 }
 
 const FATES: usize = 5;
 
-/// The counters that say what became of frames.
+/// Counters of the fates of frames.
 const COUNTERS: [&Counter; 4] = [
     &counter::RECEIVE_DROPPED,
     &counter::RECEIVE_OVERRUN,
@@ -59,14 +59,14 @@ const COUNTERS: [&Counter; 4] = [
     &counter::CNPS_RECEIVED,
 ];
 
-/// A card in the middle of the frames, and its peers.
+/// A card that receives the frames, and its peers.
 struct Fuzz {
     card: Guarded,
     peers: Vec<Peer>,
     random: Random,
     counted: [u64; COUNTERS.len()],
     fates: [u64; FATES],
-    /// Receives that were completed, and frames that made the card write to memory.
+    /// Number of receives that have completed, and of frames that made the card write to memory.
     received: usize,
     written: usize,
 }
@@ -90,7 +90,7 @@ impl Fuzz {
         rig.network.inject(frame, now);
     }
 
-    /// Until the card is idle: no frame may hang it.
+    /// Waits until the card is idle: no frame may hang it.
     fn wait(&mut self, what: &str) {
         for _ in 0..LOOKS {
             self.card.rig.progress(PAUSE);
@@ -101,7 +101,7 @@ impl Fuzz {
         panic!("the card is not idle {what}");
     }
 
-    /// Everything that the card sent: none of it is secret. How many frames answer others.
+    /// Checks that no frame of the card has secret bytes. Returns the number of frames that are answers.
     fn answers(&mut self, what: &str) -> usize {
         let mut count = 0;
         while let Some(sent) = self.card.rig.network.take_sent() {
@@ -122,7 +122,7 @@ impl Fuzz {
         moved
     }
 
-    /// Sends the frame of that number, and finds its fate.
+    /// Sends frame `number`, and finds its fate.
     fn frame(&mut self, number: u64) {
         if number.is_multiple_of(ROUND) {
             self.card.renew();
@@ -133,7 +133,7 @@ impl Fuzz {
             self.card.make(index);
             self.peers[index].begin_anew();
             self.card.ask(index);
-            // Until the READ is on the wire.
+            // Wait until the READ is on the wire.
             self.card.rig.progress(10 * PAUSE);
         }
         let random = &mut self.random;
@@ -186,7 +186,7 @@ impl Fuzz {
         }
     }
 
-    /// Messages of a queue pair of which nobody knew are carried out.
+    /// Checks that messages of a queue pair that no frame has named are carried out.
     fn check_fresh(&mut self) {
         self.card.make(FRESH);
         let (flow, key) = (flow(FRESH), keys()[0]);
@@ -225,13 +225,13 @@ fn parses_to_invalidate(frame: &[u8]) -> bool {
     Frame::parse_any(frame).is_ok_and(|frame| frame.invalidate.is_some())
 }
 
-/// Whether a frame answers a READ or an atomic, or acknowledges.
+/// True if a frame answers a READ or an atomic, or acknowledges.
 fn is_response(frame: &Frame<'_>) -> bool {
     let responses = operation::READ_RESPONSE_FIRST..=operation::ATOMIC_ACKNOWLEDGE;
     responses.contains(&frame.operation())
 }
 
-/// Whether a right frame may be carried out, or taken, without an answer.
+/// True if a right frame may be carried out, or taken, without an answer.
 fn has_no_answer(frame: &Frame<'_>) -> bool {
     let operation = frame.operation();
     match frame.transport() {

@@ -1,4 +1,4 @@
-//! The same requests over slow, narrow and stalling links; what is sent does not depend on them.
+//! The same requests over slow, narrow and stalling links, which do not change the frames.
 
 use super::*;
 use crate::cards::matrix;

@@ -27,12 +27,12 @@ use crate::{
 };
 use drdma_soft::wire::Network;
 
-/// A rig around the hardware behind that link; a call of `progress` is so many cycles.
+/// A rig around the hardware behind that link, with the number of cycles in a call of `progress`.
 fn rig(pcie: pcie::Config, cycles_per_progress: u64) -> Rig<RtlCard> {
     rig_on(Network::new(), pcie, cycles_per_progress)
 }
 
-/// The same, plugged into `network`.
+/// Like [`rig`], plugged into `network`.
 fn rig_on(network: Network, pcie: pcie::Config, cycles_per_progress: u64) -> Rig<RtlCard> {
     let config = Config { pcie, cycles_per_progress, ..Config::default() };
     Rig::around(RtlCard::new(config, network.clone()).expect("the card's RTL"), network)
@@ -49,7 +49,7 @@ fn options_set_their_registers_until_the_card_is_gone() {
     ] {
         let mut card = crate::open(uri, Network::new()).expect("the card's RTL");
         assert_eq!(card.read(register.offset).unwrap(), value, "{uri}");
-        // As whoever opens the card does.
+        // A soft reset, as software does it that opens the card.
         card.write(CONTROL.offset, 2).unwrap();
         assert_eq!(card.read(register.offset).unwrap(), value, "{uri}, after a soft reset");
     }
@@ -64,7 +64,7 @@ fn an_assembler_reads_1_to_16_words() {
     }
 }
 
-/// An output that its writer gives away and the test still sees.
+/// A writer that is given away, whose bytes the test can still read.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 

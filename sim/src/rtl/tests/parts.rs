@@ -14,7 +14,7 @@ use drdma_soft::wire::{Behaviour, PeerConfig, PeerError, PeerId, WireError};
 
 const DATA: u64 = 0x1_0000_0000;
 const KEY: u32 = 3;
-/// Bytes that there are, and of a long message.
+/// Bytes of the memory, and of a long message.
 const SIZE: usize = (4 << 20) + 100;
 const LONG: u32 = 4 << 20;
 /// `timeout`: 4.2 s, 131 us, 8.2 us.
@@ -26,12 +26,12 @@ struct Bench {
     rig: Rig<RtlCard>,
     data: DmaMemory,
     peers: Vec<PeerId>,
-    /// The number of a peer that was dead for a while.
+    /// The number of a peer that did not answer for a while.
     revived: Option<u32>,
 }
 
 impl Bench {
-    /// A queue pair for each of these, with a queue and a completion queue of its number; peers keep what comes if `keep`.
+    /// Makes a queue pair for each entry, with queue and completion queue of its number. `keep`: peers keep messages.
     fn new(pairs: &[(Transport, u32, u8)], keep: bool) -> Self {
         let network = Network::new();
         let config = Config { cycles_per_progress: 64, ..Config::default() };
@@ -80,7 +80,7 @@ impl Bench {
         self.rig.post(queue, &send(wr_id, vec![to(qp, vec![region])]));
     }
 
-    /// Runs until so many requests of the queue have completed.
+    /// Runs until `count` requests of the queue have completed.
     fn run_until(&mut self, queue: u32, count: usize) -> Vec<Completion> {
         let mut all = Vec::new();
         for _ in 0..40_000 {
@@ -93,7 +93,7 @@ impl Bench {
         panic!("{} of {count} requests of queue {queue} have completed", all.len());
     }
 
-    /// Runs until nothing is under way.
+    /// Runs until no request is under way.
     fn settle(&mut self) {
         for _ in 0..40_000 {
             if self.rig.get(&STATUS) == 0 {
@@ -104,7 +104,7 @@ impl Bench {
         panic!("the card is still busy: {:#x}", self.rig.get(&STATUS));
     }
 
-    /// What a peer has received, in the lengths that were sent from the memory's start on.
+    /// Compares the messages of a peer with those of these lengths from the memory's start on.
     fn check(&self, qp: usize, lengths: &[(u64, u32)]) {
         let content = Self::content();
         let sent = self.rig.sent(self.peers[qp]);
@@ -253,14 +253,14 @@ fn a_shared_queue_waits_for_the_end_of_a_message() {
     bench.check(0, &[(0, 500_000), (0, 3_000), (9, 100_000)]);
 }
 
-/// What changes while a message is under way.
+/// Change while a message is under way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Change {
     /// The key is made invalid.
     Key,
     /// The queue pair's entry is written anew.
     QueuePair,
-    /// So is the queue's.
+    /// The queue's entry is written anew.
     Queue,
 }
 
@@ -299,13 +299,13 @@ fn what_changes_between_parts_ends_the_message_once_and_nothing_wrong_is_sent() 
         assert_eq!(bench.rig.queue_pair_error(0), breaks, "{change:?}");
         assert!(frames(&mut bench) < 2_000, "{change:?}: it does not go on");
         assert_eq!(bench.errors(), [], "{change:?}");
-        // What was begun and is not over leaves no room for anything else, until its queue pair begins anew.
+        // A message that is not complete leaves no room for other requests until its queue pair begins anew.
         if change == Change::Queue {
             bench.post(0, 0, 7, 0, 10);
             let came = bench.run_until(0, 1);
             assert_eq!(told(&came), [(7, Status::WrFlushError as u8, 0)]);
         }
-        // The other one goes on, and so does a fresh context of this one.
+        // The other queue pair goes on, and so does a fresh context of this one.
         bench.rig.add_region(KEY, DATA, SIZE as u64);
         bench.post(1, 1, 8, 1, 300_000);
         assert_eq!(told(&bench.run_until(1, 1)), [(8, 0, 300_000)], "{change:?}");

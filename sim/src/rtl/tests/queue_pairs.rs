@@ -10,7 +10,7 @@ use drdma_abi::{
 use drdma_soft::wire::{Behaviour, PeerConfig, PeerId};
 use drdma_verilated::testbench::Random;
 
-/// Bytes of every request that is in progress when its queue pair goes.
+/// Bytes of every request that is in progress when its queue pair is taken away.
 const LONG: u32 = 9_000;
 /// The transports of queue pairs 1 to 3.
 const TRANSPORTS: [Transport; 3] = [Transport::Rc, Transport::Uc, Transport::Ud];
@@ -43,7 +43,7 @@ fn work(rig: &mut Rig<RtlCard>) {
     (1..=3).for_each(|qp| rig.ring(qp));
 }
 
-/// Another peer than all before.
+/// A new peer, different from all before.
 fn stranger(qp: u32, transport: Transport) -> PeerConfig {
     PeerConfig {
         mtu: 1024,
@@ -54,7 +54,7 @@ fn stranger(qp: u32, transport: Transport) -> PeerConfig {
     }
 }
 
-/// Takes a queue pair away under traffic, or only gives it another peer, and looks at what is sent.
+/// Takes a queue pair away under traffic, or only gives it another peer, and checks the frames.
 fn change(seed: u64) {
     let mut random = Random::new(seed);
     let (mut rig, peers) = slow(seed);
@@ -66,7 +66,7 @@ fn change(seed: u64) {
         rig.write_entry(&QUEUE_PAIRS, qp, &QueuePairEntry::default());
         rig.progress(random.below(3_000) as usize);
     }
-    // Another transport may come as well.
+    // The transport may change as well.
     let other = TRANSPORTS[random.below(3) as usize];
     let transport = if random.chance(0.5) { other } else { transport };
     let new = rig.add_queue_pair_to(qp, 0x1234, stranger(qp, transport));
@@ -86,7 +86,7 @@ fn change(seed: u64) {
         assert!((0..4).all(|k| ended.contains(&(k * 10 + u64::from(other), 0))), "seed {seed}");
         assert!(!rig.queue_pair_error(other), "seed {seed}");
     }
-    // What the old peer has is whole and right.
+    // The messages of the old peer are whole and right.
     for message in rig.sent(peers[qp as usize - 1]) {
         let right = match TRANSPORTS[qp as usize - 1] {
             Transport::Ud => (0..16).any(|k| message == bytes(100 * k, 200)),
@@ -110,14 +110,14 @@ fn a_shared_request_whose_queue_pair_goes_ends_with_a_flush_and_names_it() {
         let gone = 1 + random.below(2) as u32;
         let peers = rig.network.peers();
         if gone == 1 {
-            // What is sent is never acknowledged.
+            // Packets are never acknowledged.
             rig.network.with_peer(peers[0], |peer| peer.set_behaviour(Behaviour::Dead));
         }
         let kept = 3 - gone;
         let list =
             vec![to(kept, vec![contiguous(9, 300)]), to(gone, vec![contiguous(0, 12_000); 6])];
         rig.post(4, &send(7, list));
-        // While its packets leave: those of RC also wait for their acknowledgements.
+        // The queue pair goes while packets leave, or wait for their acknowledgements on RC.
         rig.progress(2_500 + random.below(8_000) as usize);
         assert_eq!(rig.poll(), [], "seed {seed}");
         rig.write_entry(&QUEUE_PAIRS, gone, &QueuePairEntry::default());

@@ -1,4 +1,4 @@
-//! Resets of the whole card by the host, in the midst of everything.
+//! Resets of the whole card by the host, at any time.
 
 use super::*;
 use crate::cards::rig::{CARD_IP, MAC, bytes, contiguous, send, to};
@@ -70,7 +70,7 @@ fn open(rig: &mut Rig<RtlCard>, round: u32) -> Vec<PeerId> {
         .collect()
 }
 
-/// Requests with the queue that each is posted to, and what the two peers must get.
+/// Requests with the queue that each is posted to, and the messages that each of the two peers must get.
 type Posts = (Vec<(u32, Request)>, [Vec<Vec<u8>>; 2]);
 
 /// Requests and the messages that they make, each for the peer of queue pair 1, then 2.
@@ -103,12 +103,12 @@ fn requests(random: &mut Random) -> Posts {
     (all, expected)
 }
 
-/// Whose reset it is.
+/// Kind of a reset.
 #[derive(Clone, Copy)]
 enum Reset {
-    /// The card's own, by its register.
+    /// Reset of the card alone, by its register.
     Card,
-    /// The shell's, which is the card's as well: a function-level reset.
+    /// Reset of the shell, which resets the card as well: a function-level reset.
     Shell,
 }
 
@@ -163,7 +163,7 @@ fn run(seed: u64, column_rows: u32, reset: Reset) {
         assert_eq!(rig.get(&STATUS), 0, "seed {seed}, round {round}: nothing is in progress");
         let so_far: usize = peers.iter().map(|peer| rig.sent(*peer).len()).sum();
         assert_eq!(rig.network.errors(), [], "seed {seed}, round {round}");
-        // What reads from before bring finds nobody.
+        // Data of earlier reads arrive, and must have no effect.
         rig.progress(random.below(2_000) as usize);
         for (peer, expected) in peers.iter().zip(&expected) {
             // Queues take turns, so that messages of one peer may come in any order of requests.
@@ -174,7 +174,7 @@ fn run(seed: u64, column_rows: u32, reset: Reset) {
         let later: usize = peers.iter().map(|peer| rig.sent(*peer).len()).sum();
         assert!(later <= so_far + 1, "seed {seed}, round {round}: the card goes on");
     }
-    // Opened once more, it does all that it should.
+    // After it was opened again, the card works as before.
     rig.card.mac().set_rate(100.0);
     let peers = open(&mut rig, 9);
     let (requests, expected) = requests(&mut random);
@@ -189,7 +189,7 @@ fn run(seed: u64, column_rows: u32, reset: Reset) {
     reads.lock().expect("nobody panicked").clear();
     rig.post(1, &send(9, vec![to(1, vec![contiguous(5, 500)])]));
     assert_eq!(rig.run_until_completed(1)[0].status, 0);
-    // Whatever was reset, its reads are written down: whole words.
+    // After either reset reads are logged: whole words.
     let read: usize = reads.lock().expect("nobody panicked").iter().map(|read| read.len).sum();
     assert_eq!(read, 504, "seed {seed}");
     assert_eq!(rig.sent(peers[0]).last(), Some(&bytes(5, 500)));

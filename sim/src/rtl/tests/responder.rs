@@ -1,4 +1,4 @@
-//! The whole card as responder: how fast it answers READs and atomics, and what becomes of frames that are wrong.
+//! The whole card as responder: the rate of answers to READs and atomics, and its handling of wrong frames.
 
 use super::*;
 use crate::cards::rig::{CARD_IP, MAC};
@@ -25,7 +25,7 @@ const KEY: u32 = 0x55_5003;
 const PSN: u32 = 0xff_fff0;
 const LOG_MTU: u8 = 12;
 
-/// A card with memory for peers, its wire in the test's hands.
+/// A card with memory for peers. The test handles its frames.
 struct Bench {
     rig: Rig<RtlCard>,
     table: DmaMemory,
@@ -33,7 +33,7 @@ struct Bench {
     psns: Vec<u32>,
 }
 
-/// How queue pair `index` is seen by its peer.
+/// The flow of queue pair `index`, from its peer.
 fn flow(index: u32) -> Flow {
     Flow {
         source_mac: 0x0200_0000_0002,
@@ -52,7 +52,7 @@ fn flow(index: u32) -> Flow {
     }
 }
 
-/// The queue pair that an answer is of.
+/// The queue pair that an answer belongs to.
 fn of(frame: &Frame<'_>) -> usize {
     (frame.bth.dest_qp - 0x200) as usize
 }
@@ -131,7 +131,7 @@ impl Bench {
         self.inject(frame);
     }
 
-    /// Keeps 16 requests of each queue pair outstanding; gives the cycles that each of the last ones took, of `count`.
+    /// Keeps 16 requests of each queue pair outstanding. Returns the cycles that a request took, at the end of `count`.
     fn pace(&mut self, count: usize, mut ask: impl FnMut(&mut Self, usize, u64)) -> f64 {
         let pairs = self.psns.len();
         let mut asked = 0;
@@ -167,7 +167,7 @@ fn report(what: &str, cycles: f64) -> f64 {
     rate
 }
 
-/// Of host memory as a U50 has it: 1.3 us, 64 tags.
+/// With host memory like a U50's: 1.3 us, 64 tags.
 #[test]
 fn small_reads_and_atomics_of_sixteen_queue_pairs_overlap() {
     let mut bench = Bench::new(16, pcie::Config::default());
@@ -179,7 +179,7 @@ fn small_reads_and_atomics_of_sixteen_queue_pairs_overlap() {
     let mut bench = Bench::new(16, pcie::Config::default());
     let cycles = bench.pace(2_000, |bench, index, k| bench.add(index, TABLE + 64 * (k % 50_000)));
     assert!(report("atomics, each of a line of its own", cycles) >= 8.0);
-    // In one line they wait for it in host memory, one page holds up nothing.
+    // Atomics on one line wait for it in host memory; those on one page do not wait for each other.
     let cycles = bench.pace(1_000, |bench, index, k| bench.add(index, TABLE + 8 * (k % 512)));
     assert!(report("atomics on the words of a page", cycles) >= 8.0);
 }
@@ -188,10 +188,10 @@ fn small_reads_and_atomics_of_sixteen_queue_pairs_overlap() {
 fn atomics_on_one_address_are_executed_one_after_the_other() {
     let mut bench = Bench::new(16, pcie::Config::default());
     let cycles = bench.pace(300, |bench, index, _| bench.add(index, TABLE + 8));
-    // What one leaves is handed on to the next one: they do not wait for host memory.
+    // The result of an atomic is handed on to the next one: it does not wait for host memory.
     assert!(report("atomics on one address", cycles) >= 8.0);
     let mut word = [0; 8];
-    // Those that are under way end.
+    // Atomics that are under way complete.
     bench.rig.progress(20_000);
     bench.table.read(8, &mut word);
     let answered: usize = std::iter::from_fn(|| bench.rig.network.take_sent()).count();
@@ -199,7 +199,7 @@ fn atomics_on_one_address_are_executed_one_after_the_other() {
     assert_eq!(u64::from_le_bytes(word), u64::from(sent), "{answered} of {sent}");
 }
 
-/// Memory of 300 Gb/s, so that the card is what is measured; and that of a U50.
+/// With host memory of 300 Gb/s, so that the card is measured; and with that of a U50.
 #[test]
 fn a_read_of_4_mib_is_answered_at_the_rate_of_the_wire() {
     const LEN: u32 = 4 << 20;
@@ -241,7 +241,7 @@ fn a_queue_pair_that_goes_in_the_middle_of_an_answer_ends_it() {
         let bytes = random.bytes(1 << 20);
         bench.table.write(0, &bytes);
         bench.read(0, TABLE, 1 << 20);
-        // Behind it, and of another queue pair.
+        // Requests behind it, and of another queue pair.
         bench.add(0, TABLE + (4 << 20));
         bench.read(1, TABLE + 77, 10_000);
         bench.rig.progress(200 + random.below(2_000) as usize);
@@ -251,7 +251,7 @@ fn a_queue_pair_that_goes_in_the_middle_of_an_answer_ends_it() {
         } else {
             bench.rig.write_entry(&QUEUE_PAIRS, 0, &QueuePairEntry::default());
         }
-        // What was sent or is being sent by now.
+        // Frames that were sent or are being sent by now.
         let mut sent = [Vec::new(), Vec::new()];
         bench.rig.progress(4_000);
         while let Some(frame) = bench.rig.network.take_sent() {

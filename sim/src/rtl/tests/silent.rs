@@ -1,4 +1,4 @@
-//! A peer that is silent among others: what that costs the others.
+//! Costs of a silent peer for the others.
 
 use super::*;
 use crate::cards::rig::{send, to};
@@ -20,14 +20,14 @@ const DATA: u64 = 0x1_0000_0000;
 const RINGS: u64 = 0x2_0000_0000;
 const COMPLETIONS: u64 = 0x3_0000_0000;
 const KEY: u32 = 3;
-/// Queue pairs, of which the first one may have a silent peer.
+/// Number of queue pairs, of which the first one may have a silent peer.
 const PAIRS: u32 = 16;
-/// Requests of each.
+/// Number of requests of each queue pair.
 const ROUNDS: u32 = 80;
 /// Bytes of a request of the first one, whose 640 packets are more than the card keeps, and of the others.
 const LONG: u32 = 32 << 10;
 const SHORT: u32 = 4 << 10;
-/// Blocks of a ring, entries of a completion queue.
+/// Binary logarithm of a ring's blocks, and of a completion queue's entries.
 const LOG: u8 = 8;
 const RING_BYTES: usize = 64 << LOG;
 const QUEUE_BYTES: usize = 32 << LOG;
@@ -45,7 +45,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Queue pairs of a card with a peer each; the first one's does as told.
+    /// Makes queue pairs of a card with a peer each; `first` is the behaviour of the first one.
     fn new(first: Behaviour, timeout: u8) -> Self {
         let network = Network::new();
         let config = Config { cycles_per_progress: 64, ..Config::default() };
@@ -94,7 +94,8 @@ impl Bench {
         Self { rig, rings, completions, _data: data }
     }
 
-    /// Posts to all in turns, with a doorbell each. Cycles from the first doorbell until every request of the others has completed.
+    /// Posts to all in turns, with a doorbell each. Returns the cycles from the first doorbell until every request of
+    /// the others has completed.
     fn run(&mut self) -> u64 {
         let mut producers = [0; PAIRS as usize];
         for round in 0..ROUNDS {
@@ -142,7 +143,7 @@ fn a_silent_peer_among_16_costs_the_others_nothing() {
     }
 }
 
-/// What waited for the queue pair when it broke is fetched then, and flushed.
+/// Requests that waited for the queue pair when it broke are fetched then, and flushed.
 #[test]
 fn what_is_parked_completes_when_the_tries_are_used_up() {
     let mut bench = Bench::new(Behaviour::Dead, SOON);

@@ -30,11 +30,11 @@ const DATA_BYTES: usize = 4 << 20;
 const RINGS: u64 = 0x2_0000_0000;
 const COMPLETIONS: u64 = 0x3_0000_0000;
 const KEY: u32 = 3;
-/// How many queues there are, and which of the card's.
+/// Number of queues, and their indices.
 #[derive(Clone, Copy, Debug)]
 struct Queues {
     count: u32,
-    /// From one queue's and queue pair's index to the next one's.
+    /// Difference between the indices of two neighbouring queues and queue pairs.
     stride: u32,
     /// Binary logarithms of the blocks of a ring, and of the entries of its completion queue.
     log_blocks: u8,
@@ -60,14 +60,14 @@ impl Queues {
     }
 }
 
-/// Where the payloads lie.
+/// Places of the payloads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Payloads {
-    /// Side by side.
+    /// Payloads lie side by side.
     Adjacent,
-    /// Each in a page of its own.
+    /// Each payload lies in a page of its own.
     Scattered,
-    /// In the request itself.
+    /// Each payload stands in its request.
     Inline,
 }
 
@@ -78,12 +78,12 @@ struct Bench {
     completions: DmaMemory,
     queues: Queues,
     producers: Vec<u32>,
-    /// Names and bytes of what was posted to each queue.
+    /// For each queue: names and bytes of its requests.
     expected: Vec<Vec<(u64, u64)>>,
 }
 
 impl Bench {
-    /// A card with so many queue pairs, each with a send queue and a completion queue of its own.
+    /// Makes a card with queue pairs, each with a send queue and a completion queue of its own.
     fn new(pcie: pcie::Config, transport: Transport, queues: Queues) -> Self {
         let config = Config { pcie, cycles_per_progress: 1, ..Config::default() };
         let network = Network::new();
@@ -135,8 +135,8 @@ impl Bench {
         }
     }
 
-    /// Cycles from the first doorbell to the last byte on the wire of so many SENDs, as many to each queue. Every one
-    /// completes, in order.
+    /// Posts SENDs, as many to each queue, and checks that every one completes, in order. Returns the cycles from the
+    /// first doorbell to the last byte on the wire.
     fn run(&mut self, posts: u32, bytes: u32, payloads: Payloads) -> u64 {
         for post in 0..posts {
             let (queue, offset) = match payloads {
@@ -196,7 +196,7 @@ impl Bench {
 
 /// Cycles that a lone SEND of 64 B takes beside its reads: from the doorbell's arrival at the card to the last byte.
 const LONE: u64 = 89;
-/// Of one whose payload stands in it, beside the read of its entry.
+/// Cycles of a lone SEND with inline payload, beside the read of its entry.
 const LONE_INLINE: u64 = 82;
 
 #[test]
@@ -234,7 +234,7 @@ fn small_sends_take_less_than_five_cycles_each_with_a_completion_and_seven_where
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// How many queues and queue pairs the card's tables hold makes no difference to its pace.
+/// The number of queues and queue pairs in the card's tables does not change its pace.
 #[test]
 fn small_sends_over_a_thousand_of_4096_queue_pairs_take_less_than_five_cycles_on_uc_and_on_rc() {
     let posts = 8_000;

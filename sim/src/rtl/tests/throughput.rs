@@ -39,7 +39,7 @@ struct Bench {
     bitmaps: DmaMemory,
 }
 
-/// A card with a table, bitmaps of ones, and so many UC queue pairs of MTU 4096 on shared queue 0.
+/// A card with a table, bitmaps of ones, and UC queue pairs of MTU 4096 on shared queue 0, one a destination.
 fn bench(pcie: pcie::Config, wire_gbps: f64, destinations: u32) -> Bench {
     let mut rig = rig(pcie, 8);
     rig.card.mac().set_rate(wire_gbps);
@@ -63,7 +63,7 @@ fn bench(pcie: pcie::Config, wire_gbps: f64, destinations: u32) -> Bench {
     Bench { rig, bitmaps }
 }
 
-/// What a request cost.
+/// Costs of a request.
 #[derive(Debug)]
 struct Cost {
     cycles: u64,
@@ -93,7 +93,7 @@ impl Bench {
         Cost { cycles, payload, read }
     }
 
-    /// What each further row costs: that of many rows less that of few.
+    /// Cycles of each further row: the difference between many rows and few.
     fn slope(&mut self, name: &str, rows: u32, regions: impl Fn(u32) -> Vec<Region>) -> f64 {
         let few = self.run(vec![to(0, regions(rows))]);
         let many = self.run(vec![to(0, regions(3 * rows))]);

@@ -1,9 +1,9 @@
-//! An assembler that reads few words in a cycle; what is sent does not depend on it.
+//! An assembler that reads few words in a cycle, which does not change the frames.
 
 use super::*;
 use crate::cards::{matrix, rig::MAC};
 
-/// The card's frames in a run of everything, in order, at so many words a cycle.
+/// The card's frames in a run of all requests, in order, with this many words a cycle.
 fn frames(words: u32) -> Vec<Vec<u8>> {
     let network = Network::new();
     network.keep_frames();

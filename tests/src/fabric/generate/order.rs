@@ -9,7 +9,7 @@ use crate::{
     random::Random,
 };
 
-/// What is said of receives that are posted behind their messages.
+/// Field that marks receives that are posted behind their messages.
 pub const LATER: &str = "later";
 
 /// The steps of all nodes in one order that keeps that of each list.
@@ -46,7 +46,7 @@ pub fn wait(random: &mut Random, steps: &mut Vec<Value>) {
     steps.append(&mut behind);
 }
 
-/// The same with all receives in front, and a wait behind them: no message comes before its receive.
+/// Moves all receives to the front, with a wait behind them: no message comes before its receive.
 pub fn receives_first(steps: Vec<Value>) -> Vec<Value> {
     let is_receive =
         |step: &Value| step.get("verb").is_some_and(|verb| text(verb).ends_with("recv"));
@@ -56,7 +56,7 @@ pub fn receives_first(steps: Vec<Value>) -> Vec<Value> {
     all
 }
 
-/// Where nobody would know that a queue's last post before a wait is complete, it is signaled.
+/// Signals the last post of each queue before a wait, so that its completion is known.
 pub fn signal(steps: &mut [Value]) {
     let mut last = HashSet::new();
     for step in steps.iter_mut().rev() {

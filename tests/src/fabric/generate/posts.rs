@@ -1,4 +1,4 @@
-//! What the nodes of a random fabric job post, and what is received for it.
+//! Posts of the nodes of a random fabric job, and the receives for them.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::{
 /// Bytes in front of a datagram in its receive.
 const GLOBAL_ROUTE: u64 = 40;
 
-/// What a node posts, and its peers for it.
+/// Posts of a node, and receives of its peers.
 pub fn of_node(
     random: &mut Random,
     nodes: &mut [Node],
@@ -28,10 +28,10 @@ pub fn of_node(
     let sends = nodes[from].sends.clone();
     let (memory, qps) = (Memory::of(&sends), expect::queue_pairs(&sends));
     let (node, mut steps) = (nodes[from].name.clone(), Vec::new());
-    // Receives of one queue pair hold its longest message, so that it does not matter which of its
-    // posts come to be sent.
+    // Receives of one queue pair have room for its longest message, so that it does not matter which of its
+    // posts are sent.
     let mut longest: BTreeMap<String, u64> = BTreeMap::new();
-    // What is sent to it, to be appended.
+    // Lengths of the messages to each queue pair that are to be appended.
     let mut sent: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let posts: Vec<_> = list(&sends["posts"])
         .iter()
@@ -76,7 +76,7 @@ pub fn of_node(
             let to = peers[&(from, name.clone())];
             let theirs = format!("{node}-{name}");
             let transport = text(&qps[name.as_str()]["transport"]);
-            // Who else gets what of a request for several is open once one of them is refused.
+            // The other destinations of a request are not determined once one of them is refused.
             let alone = !is_shared(&sends, &json!(name));
             let refused =
                 abilities.refusals && alone && ["send", "send_imm", "write"].contains(&&*op);
@@ -105,7 +105,7 @@ pub fn of_node(
             if op == "write" {
                 continue;
             }
-            // A WRITE by columns has immediate data with the last one of each group alone.
+            // A WRITE by columns has immediate data only with the last message of each group.
             let streams = fields.get("remote_columns").map_or(1, |columns| list(columns).len());
             let told = messages.iter().skip(streams - 1).step_by(streams);
             let short = random.range(0..=told.len() as u64) as usize;
@@ -128,7 +128,7 @@ pub fn of_node(
                         let strided = abilities.does(nodes[to].rtl, Features::STRIDED_RECEIVES);
                         let mapped = abilities.does(nodes[to].rtl, Features::MAPPED_RECEIVES);
                         let strided = strided && room > 0 && random.one_in(3);
-                        // One that is too short has just as many bytes as it has.
+                        // A receive that is too short has exactly `room` bytes.
                         let mapped = mapped && room > 0 && !refuse && random.one_in(3);
                         receive["regions"] = match (mapped, strided) {
                             (true, _) => json!(mapped_pieces(random, &mut nodes[to], room)),
@@ -144,7 +144,7 @@ pub fn of_node(
             }
         }
         post["node"] = json!(node);
-        // RC waits for receives that come later; other messages would be lost.
+        // RC waits for receives that come later; on other transports messages would be lost.
         let reliable = destinations(&post)
             .iter()
             .all(|destination| text(&qps[text(&destination["qp"])]["transport"]) == "rc");
@@ -164,8 +164,8 @@ pub fn of_node(
     steps
 }
 
-/// Gives a WRITE of these messages bytes of the peer's that nothing else writes to: perhaps those of keys to regions with
-/// gaps, or, of one that is to be refused, none.
+/// Gives a WRITE of these messages a target of the peer's that nothing else writes to: perhaps through a key to a
+/// region with gaps; or, if it is to be refused, one that does not exist.
 fn write_to(
     random: &mut Random,
     to: &mut Node,
@@ -240,7 +240,7 @@ fn answered(
         (read, _) => read,
     };
     if read {
-        // Of bytes that nothing writes to.
+        // READs are of bytes that nothing writes to.
         let described = abilities.does(nodes[to].rtl, Features::DESCRIBED_READS);
         let key = match described && random.one_in(2) {
             true => {
@@ -258,7 +258,7 @@ fn answered(
             post["regions"] = json!(pieces(random, start, len));
             return Some(post);
         }
-        // What an address is, nobody knows. Some buffers are of no rows.
+        // Buffers with pointers are left out, as addresses are not known, and those without bytes.
         let known = |buffer: &&Value| buffer.get("pointers").is_none() && buffer["hex"] != "";
         let tables: Vec<_> = list(&nodes[to].sends["buffers"]).iter().filter(known).collect();
         let table = (*random.pick(&tables)).clone();
@@ -276,8 +276,8 @@ fn answered(
             }
         }
     } else {
-        // A word of its own, or that of this node's before, which it then finds changed: those of one
-        // queue pair come in order.
+        // An atomic has a word of its own, or the last word of this node, which it then finds changed: atomics of one
+        // queue pair are executed in order.
         let word = nodes[to].words;
         nodes[to].words += 1;
         post["op"] = json!(random.pick(&["fetch_and_add", "compare_and_swap"]));
@@ -300,7 +300,7 @@ fn answered(
     Some(post)
 }
 
-/// A receive, and the SEND of a byte that goes there and makes a key of the peer's invalid, perhaps: one that nobody uses.
+/// A receive, and the SEND of a byte to it that invalidates a key of the peer which nothing else uses; or neither.
 fn invalidating(
     random: &mut Random,
     nodes: &mut [Node],
@@ -342,7 +342,7 @@ fn invalidating(
     vec![receive, send]
 }
 
-/// True if a node posts something for several queue pairs, and this one is among them.
+/// True if a node posts a request for several queue pairs, and this one is among them.
 pub fn is_shared(sends: &Value, qp: &Value) -> bool {
     list(&sends["posts"]).iter().any(|post| {
         post.get("destinations").is_some()
@@ -350,7 +350,7 @@ pub fn is_shared(sends: &Value, qp: &Value) -> bool {
     })
 }
 
-/// So many bytes of `in` as some regions, in any order.
+/// Splits `len` bytes of `in` into some regions, in any order.
 fn pieces(random: &mut Random, start: u64, len: u64) -> Vec<Value> {
     let mut cuts: Vec<u64> = (0..random.skewed(0..=4)).map(|_| random.range(0..=len)).collect();
     cuts.extend([0, len]);
@@ -369,7 +369,7 @@ fn pieces(random: &mut Random, start: u64, len: u64) -> Vec<Value> {
     pieces
 }
 
-/// A bitmapped or pointer-mapped region, and contiguous ones around it, of so many bytes or more; at most 30 granules.
+/// A bitmapped or pointer-mapped region, and contiguous ones around it, of at least `len` bytes; at most 30 granules.
 fn mapped_pieces(random: &mut Random, node: &mut Node, len: u64) -> Vec<Value> {
     let mapped = random.skewed(1..=len);
     let region = node.kept.mapped_region(random, mapped, &mut node.used);
@@ -380,13 +380,13 @@ fn mapped_pieces(random: &mut Random, node: &mut Node, len: u64) -> Vec<Value> {
     regions
 }
 
-/// Rows of a strided region, as many as there is room for, and other regions for what is left of so many bytes; at most 22
+/// Rows of a strided region, as many as there is room for, and other regions for the rest of `len` bytes; at most 22
 /// places.
 fn columns(random: &mut Random, node: &mut Node, len: u64) -> Vec<Value> {
     let (mut pattern, mut row, mut period) = (Vec::new(), 0, random.skewed(0..=9));
     let (count, size);
     if random.one_in(2) {
-        // Values of a column follow each other, and so do columns.
+        // Values of a column follow each other, and columns follow each other.
         let width = random.skewed(1..=70).min(len);
         let columns = random.range(1..=16).min(len / width);
         (row, period) = (columns * width, width);
@@ -410,7 +410,7 @@ fn columns(random: &mut Random, node: &mut Node, len: u64) -> Vec<Value> {
         count = random.range(0..=len / row);
         size = count * period;
     }
-    // No two places are one, and what fills them comes in any order.
+    // Extents do not overlap, and are filled in any order.
     for i in 1..pattern.len() {
         pattern.swap(i, random.range(0..=i as u64) as usize);
     }

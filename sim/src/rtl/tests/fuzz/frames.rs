@@ -1,4 +1,4 @@
-//! What peers send: right messages of every opcode, and what becomes of their frames when something is made wrong.
+//! Frames of peers: right messages of every opcode, and frames in which something was made wrong.
 
 use std::{collections::VecDeque, convert::Infallible};
 
@@ -18,7 +18,7 @@ use super::{
     memory::{Key, ROLES, keys},
 };
 
-/// Where headers of frames without a tag are.
+/// Offsets of headers in frames without a tag.
 const ETHERTYPE: usize = 12;
 const IP: usize = 14;
 const TOS: usize = IP + 1;
@@ -40,7 +40,7 @@ const REMOTE_KEY: usize = EXTENDED + 8;
 const DMA_LENGTH: usize = EXTENDED + 12;
 /// The longest message of peers.
 const LONGEST: u64 = 900;
-/// Frames of before that may come again.
+/// Number of earlier frames that may be repeated.
 const REMEMBERED: usize = 8;
 
 /// The peer of one queue pair.
@@ -48,7 +48,7 @@ pub struct Peer {
     index: usize,
     flow: Flow,
     psn: u32,
-    /// Frames of a message that is begun.
+    /// Frames of a message that is not sent completely.
     waiting: VecDeque<Vec<u8>>,
     sent: VecDeque<Vec<u8>>,
 }
@@ -59,13 +59,13 @@ impl Peer {
         Self { index, flow: flow(index), psn: PSN, waiting, sent }
     }
 
-    /// Its queue pair is made anew.
+    /// Begins anew, as its queue pair was made anew.
     pub fn begin_anew(&mut self) {
         self.psn = PSN;
         self.waiting.clear();
     }
 
-    /// The next frame that is right: of the message that is begun, or of another one.
+    /// The next right frame: of the message that is being sent, or of another one.
     pub fn next(&mut self, random: &mut Random) -> Vec<u8> {
         if self.waiting.is_empty() {
             self.begin(random);
@@ -78,7 +78,7 @@ impl Peer {
         frame
     }
 
-    /// A frame of before.
+    /// An earlier frame, again.
     pub fn again(&self, random: &mut Random) -> Option<Vec<u8>> {
         let count = self.sent.len() as u64;
         (count > 0).then(|| self.sent[random.below(count) as usize].clone())
@@ -108,7 +108,7 @@ impl Peer {
         let is_datagram = self.flow.transport == Transport::Ud;
         let is_reliable = self.flow.transport == Transport::Rc;
         let longest = if is_datagram { u64::from(self.flow.mtu) } else { LONGEST };
-        // Mostly whole rows of what is appended to.
+        // Most messages are whole rows for the append region.
         let row = if random.chance(0.8) { 12 } else { 1 };
         let len = (row * random.below(longest / row)) as u32;
         let opcode = if random.chance(0.3) { Opcode::SendImm } else { Opcode::Send };
@@ -130,7 +130,7 @@ impl Peer {
     fn message(&mut self, head: &MessageHead, marks: &Marks, random: &mut Random) {
         for segment in segments(head.len, self.flow.mtu) {
             let fill = |payload: &mut [u8]| {
-                // None of these bytes looks like what is secret.
+                // None of these bytes is a secret one.
                 payload.iter_mut().for_each(|byte| *byte = random.u64() as u8 & 0x7f);
                 Ok::<_, Infallible>(())
             };
@@ -159,7 +159,7 @@ impl Peer {
         self.psn = psn_add(self.psn, 1);
     }
 
-    /// An answer to the READ of the card, which has one packet: that, or one of another kind.
+    /// An answer to the card's READ, which has one packet: the right one, or one of another kind.
     fn answer(&self, random: &mut Random) -> Vec<u8> {
         let syndrome = if random.chance(0.5) { 0x1f } else { random.u64() as u8 };
         match random.below(4) {
@@ -178,7 +178,7 @@ impl Peer {
     }
 }
 
-/// A key with that right that belongs to the queue pairs' protection domain.
+/// A key with that right, in the queue pairs' protection domain.
 fn some_key(random: &mut Random, right: u32) -> Key {
     let keys = keys();
     let good: Vec<&Key> =
@@ -186,22 +186,22 @@ fn some_key(random: &mut Random, right: u32) -> Key {
     *good[random.below(good.len() as u64) as usize]
 }
 
-/// Bytes that a key opens: the first one, and how many.
+/// A range of the bytes that a key gives access to: address and length.
 fn some_bytes(key: &Key, random: &mut Random) -> (u64, u32) {
     let len = random.below(LONGEST.min(key.len));
     (key.start + random.below(key.len - len + 1), len as u32)
 }
 
-/// What is made wrong, by how it is done.
+/// Number of kinds of changes.
 const KINDS: u64 = 19;
 
-/// Makes something wrong; mostly so that the checksums are right nevertheless.
+/// Makes a change; checksums are mostly made right again.
 pub fn mutate(frame: &mut Vec<u8>, random: &mut Random) {
     let tagged = random.chance(0.02);
     for _ in 0..=random.below(2) {
         let len = frame.len() as u64;
         match random.below(KINDS) {
-            // A bit of the BTH or the headers behind it.
+            // A bit of the BTH or of the headers behind it.
             0..3 => {
                 let at = BTH as u64 + random.below((len - BTH as u64 - 4).min(40));
                 flip(frame, at as usize, random);
@@ -213,7 +213,7 @@ pub fn mutate(frame: &mut Vec<u8>, random: &mut Random) {
                 patch(frame, BTH, &[transport | operation]);
             }
             4 => patch(frame, BTH, &[random.u64() as u8]),
-            // Bytes more or less, and lengths that tell of them.
+            // More or fewer bytes, and lengths that may say so.
             5 => resize(frame, random),
             // A frame that ends too early.
             6 => {

@@ -1,4 +1,4 @@
-//! A card whose host has secrets: queue pairs of every transport, keys and receives of every kind, and a look at every
+//! A card whose host has secrets: queue pairs of every transport, keys and receives of every kind, and a check of every
 //! access of the card.
 
 use drdma_abi::{
@@ -37,7 +37,7 @@ const COMPLETIONS: u32 = 1;
 pub const QKEY: u32 = 0x1_2345;
 pub const PSN: u32 = 0xff_fff0;
 
-/// How queue pair `index` is seen by its peer.
+/// The flow of queue pair `index`, from its peer.
 pub fn flow(index: usize) -> Flow {
     Flow {
         source_mac: 0x0200_0000_0002,
@@ -65,9 +65,9 @@ pub struct Guarded {
     consumer: u32,
     image: Image,
     log: AccessLog,
-    /// Rows that were appended since the region was enabled.
+    /// Number of rows that were appended since the region was enabled.
     rows: u32,
-    /// Reads and writes that were looked at.
+    /// Number of reads and writes that were checked.
     pub accesses: [u64; 2],
 }
 
@@ -206,7 +206,7 @@ impl Guarded {
         self.rig.card.write(RECEIVE_DOORBELLS.entry(queue as u32), blocks).unwrap();
     }
 
-    /// Lets the card READ from a peer, for as many bytes as the place for them has.
+    /// Lets the card READ from a peer, as many bytes as [`LANDING`] has.
     pub fn ask(&mut self, index: usize) {
         let qp = index as u32;
         let (addr, len) = (at(LANDING.start), LANDING.len() as u32);
@@ -220,7 +220,7 @@ impl Guarded {
         self.rig.ring(qp);
     }
 
-    /// Takes the completions of receives, and gives the rows back that were appended. How many there were.
+    /// Takes completions of receives, and gives back appended rows. Returns the number of completions.
     pub fn poll(&mut self) -> usize {
         let mut count = 0;
         let before = self.rows;
@@ -251,7 +251,7 @@ impl Guarded {
         count
     }
 
-    /// Queue pairs that are in error, but for those that ask.
+    /// Queue pairs in error, without those that READ.
     pub fn broken(&mut self) -> Vec<usize> {
         let is_broken = |index: &usize| {
             self.rig.card.read(QUEUE_PAIR_ERRORS.entry(*index as u32)).unwrap() == 1
@@ -259,7 +259,7 @@ impl Guarded {
         (0..FRESH).filter(is_broken).collect()
     }
 
-    /// Everything that the card read and wrote since the last time was something that it may. How often it wrote.
+    /// Checks that all reads and writes of the card since the last call were allowed. Returns the number of writes.
     pub fn check_accesses(&mut self, what: &str) -> usize {
         let log = std::mem::take(&mut *self.log.lock().unwrap());
         let mut writes = 0;
@@ -289,7 +289,7 @@ impl Guarded {
         writes
     }
 
-    /// Bytes that changed although no key and no receive is there.
+    /// Offsets of bytes that changed although no key and no receive gives access to them.
     pub fn changed(&self) -> Vec<usize> {
         let mut memory = vec![0; BYTES];
         self.table.read(0, &mut memory);
@@ -298,14 +298,14 @@ impl Guarded {
         (0..BYTES).filter(changed).collect()
     }
 
-    /// What stands in memory, from a key's first byte on.
+    /// The bytes in memory, from a key's first byte on.
     pub fn memory(&self, key: &Key, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         self.table.read((key.start - TABLE) as usize, &mut bytes);
         bytes
     }
 
-    /// What the first receive of a queue pair's own queue has got.
+    /// The bytes of the first receive of a queue pair's own queue.
     pub fn received(&self, index: usize, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         self.table.read(places(index, 0)[0].start, &mut bytes);

@@ -1,19 +1,19 @@
-//! The memory of the host under test: what keys, receives and append regions open of it, and what is secret.
+//! The memory of the host under test: the bytes that keys, receives and append regions give access to, and secret ones.
 
 use std::ops::Range;
 
 use drdma_abi::{described::DESCRIBED, receive::rights, roce::Transport};
 use drdma_semantics::region::{Column, Extent, Region};
 
-/// Memory that keys and receives are in.
+/// Address and size of the memory that keys and receives are in.
 pub const TABLE: u64 = 0x1_0000_0000;
 pub const BYTES: usize = 0x3_2000;
-/// What no peer may see or change.
+/// Value of the bytes that no peer may see or change.
 pub const SECRET: u8 = 0xee;
-/// Protection domain of everything but what is somebody else's.
+/// Protection domain of all objects but foreign ones.
 pub const PD: u32 = 0;
 
-/// Where the areas of the memory are.
+/// Offsets of the areas of the memory.
 pub const OPEN: Range<usize> = 0x3103..0x6f05;
 pub const COUNTERS: Range<usize> = 0x9000..0x9100;
 pub const READABLE: Range<usize> = 0xa085..0xb003;
@@ -35,9 +35,9 @@ pub const RECEIVED: Range<usize> = 0x2_4000..0x3_0200;
 pub const SLOT: usize = 0x400;
 pub const CONTIGUOUS_SLOTS: usize = 40;
 pub const STRIDED_SLOTS: usize = 8;
-/// Where answers to the card's own READ go.
+/// Area that answers to the card's own READ are written to.
 pub const LANDING: Range<usize> = 0x3_0000..0x3_0100;
-/// Extents of a record, and of what pointers lead to.
+/// Extents of a record, and of the records of pointers.
 pub const EXTENTS: [(usize, usize); 2] = [(8, 16), (40, 25)];
 pub const POINTED_EXTENT: (usize, usize) = (4, 12);
 pub const POINTED_RECORD: usize = 64;
@@ -46,13 +46,13 @@ pub const POINTED_RECORD: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     pub rkey: u32,
-    /// The first byte, as peers address it.
+    /// Address of the first byte, as peers name it.
     pub start: u64,
     pub len: u64,
     pub rights: u32,
-    /// What the last word of its entry is.
+    /// The last word of the key's entry.
     pub valid: u32,
-    /// The address in its entry.
+    /// The address in the key's entry.
     pub addr: u64,
     pub pd: u32,
 }
@@ -70,7 +70,7 @@ impl Key {
         Self { rkey, start, len, rights, valid, addr: index, pd: PD }
     }
 
-    /// It is of the queue pairs' protection domain.
+    /// True if the key is in the queue pairs' protection domain.
     pub fn is_ours(&self) -> bool {
         self.pd == PD
     }
@@ -80,7 +80,7 @@ pub const LOCAL: u32 = 0x44_4100;
 pub const APPEND_LOCAL: u32 = 0x44_4200;
 pub const RECEIVE_LOCAL: u32 = 0x44_4300;
 
-/// Which rows of the bitmap are selected.
+/// True if the bitmap selects the row.
 pub fn is_selected(row: usize) -> bool {
     row % 3 == 1 || row % 37 < 5
 }
@@ -121,7 +121,7 @@ pub fn columns(of: &[(usize, usize)], lkey: u32) -> Vec<Column> {
     of.iter().map(|(base, width)| Column { base: at(*base), width: *width as u32, lkey }).collect()
 }
 
-/// The regions that described keys open, by their index.
+/// The regions of described keys, by their index.
 pub fn described_regions() -> [Region; 3] {
     [
         Region::Strided {
@@ -148,10 +148,10 @@ pub fn described_regions() -> [Region; 3] {
     ]
 }
 
-/// Memory as it is at first, and what may be done to each byte of it.
+/// Initial contents of the memory, and what may be done to each byte of it.
 pub struct Image {
     pub bytes: Vec<u8>,
-    /// The card may read it, write to it.
+    /// For each byte: whether the card may read it, and write to it.
     pub allowed: Vec<[bool; 2]>,
 }
 
@@ -178,7 +178,7 @@ impl Image {
         }
         image.area(POINTERS..POINTERS + 8 * COUNT, [true, false], None);
         for k in 0..COUNT {
-            // Every other record, from the last one on.
+            // Pointers lead to every other record, from the last one on.
             let record = POINTED + 2 * POINTED_RECORD * (COUNT - 1 - k);
             let (offset, len) = POINTED_EXTENT;
             let pointer = POINTERS + 8 * k;
@@ -207,14 +207,14 @@ impl Image {
     }
 }
 
-/// What a queue pair is for.
+/// Use of a queue pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Role {
     pub transport: Transport,
     pub log_mtu: u8,
-    /// Its receive queue: of the same number, or shared.
+    /// Its receive queue: the one of the same number, or a shared one.
     pub queue: usize,
-    /// The card has a READ under way on it.
+    /// True if the card has a READ under way on the queue pair.
     pub asks: bool,
 }
 
@@ -222,14 +222,14 @@ const fn role(transport: Transport, log_mtu: u8, queue: usize) -> Role {
     Role { transport, log_mtu, queue, asks: false }
 }
 
-/// Shared receive queues, behind those of queue pairs: of strided receives, and of such that append.
+/// Shared receive queues, behind those of queue pairs: of strided receives, and of receives that append.
 pub const SHARED: usize = 8;
 pub const SHARED_APPENDS: usize = 9;
 pub const QUEUES: usize = 10;
-/// Receives of a queue.
+/// Number of receives of a queue.
 pub const RECEIVES: usize = 16;
 
-/// The queue pairs; of the last one, which is fresh at the end, frames do not know.
+/// The queue pairs; no frame names the last one, which is fresh at the end.
 pub const ROLES: [Role; 8] = [
     role(Transport::Rc, 10, 0),
     role(Transport::Rc, 8, SHARED),
@@ -240,12 +240,12 @@ pub const ROLES: [Role; 8] = [
     Role { asks: true, ..role(Transport::Rc, 8, 6) },
     role(Transport::Rc, 8, 7),
 ];
-/// The fresh one.
+/// Index of the fresh queue pair.
 pub const FRESH: usize = ROLES.len() - 1;
 
-/// Where the bytes of a receive go.
+/// Ranges that the bytes of a receive go to.
 pub fn places(queue: usize, number: usize) -> Vec<Range<usize>> {
-    // Those of strided receives lie apart, so that nobody else may write to their gaps.
+    // Places of strided receives lie apart, so that their gaps belong to no other receive.
     let slot = match queue {
         SHARED => CONTIGUOUS_SLOTS + number % STRIDED_SLOTS,
         _ => (queue * RECEIVES + number) % CONTIGUOUS_SLOTS,

@@ -1,9 +1,9 @@
-//! Marks of congestion are answered, and notifications are counted, of the right queue pairs alone.
+//! Marks of congestion are answered, and notifications are counted, for the right queue pairs only.
 
 use super::*;
 use drdma_abi::register::CNP_INTERVAL;
 
-/// What the card sends to the peer of queue pair `index`.
+/// The notification that the card sends to the peer of queue pair `index`.
 fn notification(index: u32) -> Vec<u8> {
     let peer = flow(index);
     answers::notification(&Flow {
@@ -39,7 +39,8 @@ impl Bench {
         self.inject(frame.expect("nothing fails"));
     }
 
-    /// Runs for so many cycles; gives the notifications that left, with their times in cycles, and how many acknowledgements did.
+    /// Runs for `cycles` cycles. Returns the notifications that left, with their times in cycles, and the number of
+    /// acknowledgements.
     fn notifications(&mut self, cycles: usize) -> (Vec<(u32, f64)>, usize) {
         self.rig.progress(cycles / 8);
         let (mut notifications, mut others) = (Vec::new(), 0);
@@ -68,7 +69,7 @@ fn marks_are_answered_once_in_the_interval_for_each_queue_pair() {
     assert_eq!(bench.notifications(4000), (vec![], 3));
     let mut found = [const { Vec::new() }; 3];
     let mut others = 0;
-    // For more than three intervals, of two queue pairs.
+    // WRITEs take more than three intervals, on two queue pairs.
     let rounds = (3.6 * interval / 24.0) as usize;
     for _ in 0..rounds {
         bench.write_marked(0, 3);
@@ -83,7 +84,7 @@ fn marks_are_answered_once_in_the_interval_for_each_queue_pair() {
     assert!(found[1].is_empty());
     for at in [&found[0], &found[2]] {
         assert!((3..=4).contains(&at.len()), "{at:?}");
-        // One may wait for a frame before it.
+        // A notification may wait for a frame before it.
         assert!(at.windows(2).all(|pair| pair[1] - pair[0] > interval - 80.0), "{at:?}");
     }
     let sent = (found[0].len() + found[2].len()) as u64;
@@ -102,7 +103,7 @@ fn notifications_count_only_from_the_peer_of_a_queue_pair() {
         answers::notification(&Flow { pkey: 0x8001, ..right }),
         damaged,
         answers::notification(&right),
-        // That it is marked itself is no reason for another one.
+        // A notification that is marked itself causes no other one.
         answers::notification(&Flow { tos: 3, ..right }),
     ];
     frames.into_iter().for_each(|frame| bench.inject(frame));
