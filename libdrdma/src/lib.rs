@@ -173,10 +173,10 @@ pub use drdma_abi::{
     roce::Transport,
     work_request::{KeyType, MAX_INLINE, MessageLayout},
 };
-/// Cards whose time their owner lets go on.
+/// Simulated cards whose time their owner advances.
 #[cfg(feature = "soft")]
 pub use drdma_soft::simulated;
-/// The network that simulated cards are plugged into: peers, and what arrived there.
+/// The network of simulated cards: peers, and the messages that arrived there.
 #[cfg(feature = "soft")]
 pub use drdma_soft::wire as network;
 

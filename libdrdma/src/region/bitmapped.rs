@@ -61,14 +61,14 @@ impl<'m> Bitmapped<'m> {
         Self { bitmap, offset: 0, rows: 0, first: 0, columns: Columns::new(), fetch_rows: None }
     }
 
-    /// The bitmap's first byte, counted in its memory region (default 0).
+    /// Sets the offset of the bitmap's first byte in its memory region (default 0).
     #[inline]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
         self
     }
 
-    /// Rows, that is, bits of the bitmap: 0 to 2^32 - 1 (default 0).
+    /// Sets the number of rows, that is, bits of the bitmap: 0 to 2^32 - 1 (default 0).
     #[inline]
     pub fn rows(mut self, rows: u64) -> Self {
         self.rows = rows;
@@ -77,8 +77,8 @@ impl<'m> Bitmapped<'m> {
 
     column_methods!();
 
-    /// The place of row 0's bit in the bitmap's first byte, 0 (the least significant, default) to 7. Others than 0 need
-    /// a card with [`Features::BITS`](crate::Features::BITS).
+    /// Sets the place of row 0's bit in the bitmap's first byte, 0 (the least significant, default)
+    /// to 7. Others than 0 need a card with [`Features::BITS`](crate::Features::BITS).
     pub fn first_bit(mut self, bit: u8) -> Self {
         self.first = bit;
         self
@@ -139,7 +139,7 @@ impl<'m> Bitmapped<'m> {
         Ok(region)
     }
 
-    /// The same where columns have kinds, or the bitmap begins within a byte.
+    /// Like [`build`](Self::build), for columns with kinds, or a bitmap that begins within a byte.
     fn build_typed(self) -> Result<Region<'m>, RegionError> {
         let Self { bitmap, offset, rows, first, columns, fetch_rows } = self;
         columns.check(NAME)?;

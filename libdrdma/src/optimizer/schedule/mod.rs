@@ -1,4 +1,4 @@
-//! Which gaps of a bitmap are read through, gap by gap.
+//! Schedules: which gaps of a bitmap are read through, gap by gap.
 
 mod program;
 #[cfg(test)]
@@ -9,9 +9,9 @@ use drdma_abi::work_request::LOG_MAX_READ;
 use super::{CostTable, FetchPlan, Fragment, Limits, Load, PlanError, READ_BOUNDARY};
 use program::{Lane, Prices, Program};
 
-/// Narrower gaps the card reads through, whatever it is told: it reads words of 4 bytes.
+/// Width in bytes up to which the card reads through every gap: it reads words of 4 bytes.
 const WORD_GAP: u64 = 3;
-/// How many shares of requests and bytes in what reads cost are tried, and one more.
+/// Number of shares of requests and bytes in the price of reads that are tried, less one.
 const SHARES: u32 = 4;
 
 /// An explicit schedule for a bitmapped region: its *fetch rows*, rows that nobody has selected and
@@ -53,36 +53,36 @@ struct Found {
     load: Load,
 }
 
-/// Why there is no schedule.
+/// Error of making a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
-    /// Limits that leave no read.
+    /// The limits leave no read.
     #[error(transparent)]
     Limits(#[from] PlanError),
-    /// Nothing to fetch from.
+    /// There is no column.
     #[error("a schedule needs at least one column")]
     NoColumns,
-    /// A column without bytes, or one that goes beyond the last address.
+    /// A column has no bytes, or reaches beyond the last address.
     #[error(
         "column {index} of {rows} values of {len} B at {addr:#x} is empty or goes beyond the last address"
     )]
     Column {
-        /// Its index.
+        /// Index of the column.
         index: usize,
-        /// Rows.
+        /// Number of rows.
         rows: u64,
         /// The address of row 0's value.
         addr: u64,
         /// Bytes of one value.
         len: u64,
     },
-    /// A bitmap that does not have a bit for each row.
+    /// The bitmap does not have a bit for each row.
     #[error("a bitmap of {bytes} B for {rows} rows")]
     Bitmap {
-        /// Its bytes.
+        /// Length of the bitmap in bytes.
         bytes: usize,
-        /// Rows.
+        /// Number of rows.
         rows: u64,
     },
 }
@@ -131,7 +131,7 @@ impl Schedule {
             }
             best.as_ref().map_or(longest, |(_, longest, _)| *longest)
         };
-        // The rules say which longest read is best.
+        // The rules show which longest read is best.
         let log = longest.ilog2().max((*LOG_MAX_READ.start()).into());
         let mut longest = 1 << log;
         for log in (u32::from(*LOG_MAX_READ.start())..=log).rev() {
@@ -156,36 +156,37 @@ impl Schedule {
         &self.fetch_rows
     }
 
-    /// The plan that goes with it: the card reads through no gap by itself.
+    /// The plan to post with the schedule: the card reads through no other gap.
     pub fn plan(&self) -> FetchPlan {
         self.plan
     }
 
-    /// How many reads the card makes.
+    /// Number of reads that the card makes.
     pub fn reads(&self) -> u64 {
         self.found.reads
     }
 
-    /// Their bytes, gaps included.
+    /// Number of bytes of the reads, gaps included.
     pub fn bytes(&self) -> u64 {
         self.found.bytes
     }
 
-    /// What they take by the table. That the card reads the fetch rows themselves, a bit a row in reads of
-    /// 512 B, is not in it: a schedule pays where few rows are selected, or gaps are unlike each other.
+    /// Load of the reads by the table. It does not contain the card's reading of the fetch rows
+    /// themselves, a bit a row in reads of 512 B: a schedule pays where few rows are selected, or
+    /// gaps are unlike each other.
     pub fn load(&self) -> Load {
         self.found.load
     }
 }
 
-/// Columns whose values of all rows have addresses.
+/// Checks columns: their values of all rows must have addresses.
 fn lanes(columns: &[Fragment], rows: u64) -> Result<Vec<Lane>, ScheduleError> {
     if columns.is_empty() {
         return Err(ScheduleError::NoColumns);
     }
     let lane = |(index, &Fragment { addr, len }): (usize, &Fragment)| {
         let end = u128::from(addr) + u128::from(rows) * u128::from(len);
-        // Words and the page behind have addresses, too.
+        // The words and the page behind must have addresses, too.
         match len > 0 && end < u128::from(u64::MAX - READ_BOUNDARY) {
             true => Ok(Lane { addr, width: len }),
             false => Err(ScheduleError::Column { index, rows, addr, len }),
