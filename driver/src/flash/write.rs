@@ -4,8 +4,7 @@
 //! own IDCODE, and falls back to the golden image if it reads another. So the IDCODE behind the
 //! first sync word is cleared first and programmed last:
 //!
-//! 1. *Survey*: the segment is read as far as the image reaches, and as far as an older image
-//! behind it.
+//! 1. *Survey*: the segment is read as far as the image reaches, and an older image behind it.
 //!    Sectors that are correct already are kept, so that the same command continues an interrupted
 //!    run.
 //! 2. *Disarm*: the old IDCODE is cleared to 0, then every sync word, the first one last.
