@@ -577,7 +577,7 @@ pub(crate) fn values_of<M: HostMemory + ?Sized>(
 /// Appends the values of a column in a row.
 ///
 /// # Errors
-/// Those of [`values_of`].
+/// The errors of [`values_of`].
 pub(crate) fn column_values<M: HostMemory + ?Sized>(
     entry: &Entry,
     row: u64,

@@ -89,7 +89,7 @@ pub trait HostMemory {
 /// Reads values one by one ([`HostMemory::read_values`]).
 ///
 /// # Errors
-/// Those of [`HostMemory::read_values`].
+/// The errors of [`HostMemory::read_values`].
 pub fn read_each<M: HostMemory + ?Sized>(
     memory: &M,
     values: Values,
@@ -173,7 +173,7 @@ pub trait WritableMemory: HostMemory {
 /// Writes the values of a run one by one ([`WritableMemory::write_run`]).
 ///
 /// # Errors
-/// Those of [`WritableMemory::write_run`].
+/// The errors of [`WritableMemory::write_run`].
 pub fn write_each<M: WritableMemory + ?Sized>(
     memory: &M,
     run: Run,

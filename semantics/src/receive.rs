@@ -51,7 +51,7 @@ pub fn check_head(
 /// Like [`check_head`], on a card with append regions.
 ///
 /// # Errors
-/// Those of [`check_head`].
+/// The errors of [`check_head`].
 pub fn check_any_head(
     bytes: &[u8; ReceiveHeader::SIZE],
     position: u32,

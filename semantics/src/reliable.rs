@@ -76,7 +76,7 @@ fn plain(head: &WqeHeader, posted: &Posted) -> WqeHeader {
 /// Check 1: the head of an entry.
 ///
 /// # Errors
-/// Those of [`checks::check_head`].
+/// The errors of [`checks::check_head`].
 pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeHeader, Failure> {
     let head = WqeHeader::decode(bytes);
     checks::check_head(&plain(&head, posted).to_bytes(), posted)?;

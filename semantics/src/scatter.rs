@@ -137,7 +137,7 @@ impl Scatter {
     /// Skips the next bytes.
     ///
     /// # Errors
-    /// Those of [`write`](Self::write).
+    /// The errors of [`write`](Self::write).
     pub fn skip<M: HostMemory + ?Sized>(&mut self, memory: &M, len: usize) -> Result<(), Fault> {
         self.advance(memory, len, |_, _, _| Ok(()))
     }

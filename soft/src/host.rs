@@ -400,7 +400,7 @@ impl HostMemory for Counted<'_> {
 mod tests {
     use super::*;
 
-    /// Four pages at 0x10000, the numbers of the bytes' pages in them.
+    /// Maps four pages at 0x10000, of which each byte is the number of its page.
     fn host() -> (Host, DmaMemory) {
         let memory = DmaMemory::new(4 * PAGE).unwrap();
         (0..4).for_each(|page| memory.write(page * PAGE, &[page as u8 + 1; PAGE]));
@@ -431,7 +431,7 @@ mod tests {
         let mut out = [0xee; 9];
         host.read_values(values, &[0, 3, 6], &mut out, 3).unwrap();
         assert_eq!(out, [1, 1, 0xee, 2, 2, 0xee, 4, 4, 0xee]);
-        // Pages apart, then one of them is missing.
+        // Values in different pages; then one of the pages is unmapped.
         host.unmap_range(0x11000..0x12000);
         host.read_values(values, &[0, 6], &mut out, 3).unwrap();
         assert_eq!(out[..6], [1, 1, 0xee, 4, 4, 0xee]);
@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(host.unmap_range(0x11000..0x13000), 2 * 4096);
         let seen = [0x10fff, 0x11000, 0x12fff, 0x13000].map(|addr| byte(&host, addr));
         assert_eq!(seen, [Some(1), None, None, Some(4)]);
-        // An access over the hole does nothing at all.
+        // An access across the hole has no effect at all.
         assert!(host.write(0x10ffc, &[9; 8]).is_err());
         assert_eq!(byte(&host, 0x10ffc), Some(1));
         for (at, page) in [(0x11000, 2), (0x12000, 1)] {
@@ -479,7 +479,7 @@ mod tests {
         host.read(0x11fff, &mut bytes).unwrap();
         assert_eq!(bytes, [3, 2], "an access is cut where mappings meet");
         assert_eq!(host.mappings(), 4);
-        // What was found last is not what is there now.
+        // The mapping that was found last has been replaced.
         assert_eq!(byte(&host, 0x13000), Some(4));
         host.unmap(0x10000).unwrap();
         assert_eq!([0x10000, 0x11000, 0x13000].map(|at| byte(&host, at)), [None, Some(3), Some(4)]);

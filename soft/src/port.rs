@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// A wire to an end with room for so many frames.
+    /// A wire to an end with room for a limited number of frames.
     struct Narrow {
         room: usize,
         socket: UnixDatagram,
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(order(ordered), "0abcd");
     }
 
-    /// A wire that was pulled out of this machine.
+    /// A wire whose other end was removed from this machine.
     struct Broken(UnixDatagram);
 
     impl Wire for Broken {

@@ -68,7 +68,7 @@ pub trait Wire: Send {
     /// `run`; the last one may be shorter.
     ///
     /// # Errors
-    /// Those of [`send_burst`](Self::send_burst).
+    /// The errors of [`send_burst`](Self::send_burst).
     fn send_run(&mut self, run: &[u8], len: usize, sent: &mut Vec<Sent>) -> io::Result<()> {
         let frames: Vec<_> = run.chunks(len.max(1)).collect();
         self.send_burst(&frames, sent)

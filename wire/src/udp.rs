@@ -74,7 +74,7 @@ impl Udp {
     /// Like [`open`](Self::open), with a socket that is bound already.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn over(socket: UdpSocket, remotes: &[SocketAddr]) -> io::Result<Self> {
         let local = socket.local_addr()?;
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);

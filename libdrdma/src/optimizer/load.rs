@@ -108,10 +108,10 @@ impl CostTable {
         Load { requests_ns, bytes_ns, apart_ns: requests_ns.max(bytes_ns) }
     }
 
-    /// Load of a plan.
-    /// it takes if each read uses up one of them alone; short and long reads mixed take less, as the
-    /// ones leave some of what the others need. For a cost that is affine in a read's length both are the
-    /// same.
+    /// Load of a plan. The sum over its reads ([`CostTable::plan`]) is the time that it takes if
+    /// each read uses up one resource alone; short and long reads together take less, as each
+    /// leaves some of the resource that the other needs. For a cost that is affine in a read's
+    /// length both are equal.
     pub fn load(&self, plan: &Plan) -> Load {
         let (mut load, mut last_line) = (Load::default(), None);
         for read in plan.boxes() {

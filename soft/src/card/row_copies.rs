@@ -320,7 +320,8 @@ mod tests {
         }
     }
 
-    /// Ids from 0 to 3 at 0x10, and columns of these widths from 0x1001 on, a KiB each.
+    /// Makes a region with ids from 0 to 3 at 0x10, and columns of these widths from 0x1001 on, a
+    /// KiB each.
     fn region(ids: &[u8], width: u64, widths: &[u32]) -> Partitioned {
         let column =
             |(i, width): (u64, &u32)| Column { base: 0x1001 + i * 0x400, width: *width, lkey: 1 };
@@ -340,7 +341,7 @@ mod tests {
         Segments::new().with(0x10, ids).with(0x1001, bytes)
     }
 
-    /// Copies in pieces of these lengths are what the units are, and then end.
+    /// Checks that copies in pieces of these lengths equal the units, and then end.
     fn check(
         mut copies: RowCopies,
         mut units: Units,

@@ -503,7 +503,8 @@ mod tests {
 
     const KEY: u32 = 5;
 
-    /// A key of 16 bytes, and the append region of number 3, whose two rows of 8 bytes are there.
+    /// Makes tables with a key of 16 bytes, and append region 3, whose two rows of 8 bytes are
+    /// under it.
     fn tables() -> (Tables, MemoryRegionEntry) {
         let rights = rights::LOCAL_WRITE;
         let key = MemoryRegionEntry { addr: 0x1000, len: 16, lkey: KEY, rights, pd: 1, valid: 1 };
