@@ -430,7 +430,8 @@ impl DmaMemory {
         let out = out.as_mut_ptr();
         for (k, row) in rows.iter().enumerate() {
             let at = place(*row);
-            // SAFETY: so many bytes are behind the last one, as asserted above; `out` is not used otherwise meanwhile.
+            // SAFETY: the assertion above leaves that many bytes behind the last one; `out` is not
+            // used otherwise during the borrow.
             let out = unsafe { &mut *out.add(k * pitch).cast::<[u8; WIDTH]>() };
             if WIDTH == 4 {
                 out.copy_from_slice(&self.half(at).load(Ordering::Relaxed).to_ne_bytes());
@@ -510,7 +511,7 @@ impl DmaMemory {
         let bytes = bytes.as_ptr();
         for k in 0..count {
             let at = offset + k * WIDTH;
-            // SAFETY: so many bytes are behind the last one, as asserted above.
+            // SAFETY: the assertion above leaves that many bytes behind the last one.
             let value = unsafe { &*bytes.add(k * pitch).cast::<[u8; WIDTH]>() };
             if let Some(half) = value.first_chunk().filter(|_| WIDTH == 4) {
                 self.half(at).store(u32::from_ne_bytes(*half), Ordering::Relaxed);

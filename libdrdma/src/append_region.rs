@@ -69,9 +69,10 @@ impl<'a, 'm> AppendRegionBuilder<'a, 'm> {
     /// Checks and makes the region, which is empty.
     ///
     /// # Errors
-    /// A card without append regions, no or too many columns, a width or capacity of 0, a row outside the
-    /// memory, memory that the card may not write to or of another protection domain, no free append region,
-    /// or the card failed.
+    /// `KeptRegionError::Unsupported` from a card without append regions, `Region` for no or too
+    /// many columns, a width or capacity of 0, a row outside the memory, or memory of another
+    /// protection domain, `ReadOnly` for memory that the card may not write to, `Exhausted` without
+    /// a free append region, or `Card` if the card failed.
     pub fn build(self) -> Result<AppendRegion<'m>, KeptRegionError> {
         let Self { pd, capacity, columns } = self;
         let context = pd.context.inner.clone();

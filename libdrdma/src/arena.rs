@@ -191,7 +191,7 @@ unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let block = self.allocate(layout);
         if !block.is_null() {
-            // SAFETY: the block has so many bytes.
+            // SAFETY: the block has `layout.size()` bytes.
             unsafe { block.write_bytes(0, layout.size()) };
             return block;
         }

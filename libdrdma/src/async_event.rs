@@ -1,8 +1,9 @@
 //! Asynchronous events: what happens to queue pairs, shared receive queues and the card without a completion that
 //! says so (IBTA 1.4 section 11.6.3).
 //!
-//! The card sends no interrupts and keeps no list of events. So whoever asks for events looks: at the error states of
-//! the queue pairs that peers may reach, at the receives that are left in shared queues, and whether the card answers.
+//! The card sends no interrupts and keeps no list of events. So events are found by looking: at the
+//! error states of the queue pairs that peers may reach, at the number of receives in shared
+//! queues, and at whether the card answers.
 
 use std::{
     collections::VecDeque,

@@ -1,8 +1,8 @@
 //! Waiting for completions: channels, as verbs have them, and asynchronous tasks.
 //!
 //! The card sends no interrupts, so a thread of the channel polls completion queues on behalf of
-//! sleeping threads and tasks: only queues that somebody waits for, and only while work is posted
-//! to them.
+//! sleeping threads and tasks: only queues that are waited for, and only while work is posted to
+//! them.
 
 use std::{
     cell::Cell,
@@ -203,7 +203,7 @@ impl Drop for Handle {
 
 impl CompletionChannel {
     /// Waits for an event, and takes it; `None` after `timeout`. The completion queue may have
-    /// nothing to poll all the same, if somebody else has polled it.
+    /// nothing to poll any more, if another thread has polled it.
     ///
     /// # Errors
     /// The card failed.
@@ -281,7 +281,7 @@ pub(crate) struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Completion queues that somebody waits for.
+    /// Completion queues that are waited for.
     armed: Vec<Armed>,
     /// Events: the completion queues that they are of, which may be dropped already.
     fired: VecDeque<Weak<CompletionQueueInner>>,
@@ -310,7 +310,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to watch a completion queue that somebody waits for.
+    /// Begins to watch a completion queue that is waited for.
     pub fn arm(&self, queue: &Arc<CompletionQueueInner>, event: bool) -> Result<(), CardError> {
         let mut state = self.lock();
         state.failure()?;
@@ -361,7 +361,7 @@ impl Shared {
             } else if look.simulated {
                 thread::yield_now();
             } else if !look.waiting {
-                // Until somebody waits, or something is posted.
+                // Rests until a queue is waited for, or work is posted.
                 self.rest(&armed, Duration::MAX);
             } else if let Some(nap) = pauses.next() {
                 self.rest(&armed, nap);

@@ -69,7 +69,8 @@ impl<'a> CompletionQueueBuilder<'a> {
     /// Makes the queue.
     ///
     /// # Errors
-    /// A size outside the limits, no free completion queue, no memory, or the card failed.
+    /// `Error::Limits` for a size outside its limits, `Exhausted` without a free completion queue,
+    /// `Ring` without memory, or `Card` if the card failed.
     pub fn build(self) -> Result<CompletionQueue, Error> {
         let Self { context, entries, channel, policy } = self;
         if entries == 0 || entries > 1 << 16 {
@@ -197,7 +198,7 @@ impl CompletionQueue {
     /// Returns the channel that the queue was made with, or the context's own.
     ///
     /// # Errors
-    /// The system has no thread for the context's own channel.
+    /// `CardError::Failed` if the system has no thread for the context's own channel.
     pub fn channel(&self) -> Result<&CompletionChannel, CardError> {
         if self.inner.channel.get().is_none() {
             let channel = self.inner.context.inner.channel()?.clone();

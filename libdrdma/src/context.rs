@@ -356,7 +356,7 @@ impl Context {
     /// ([`FetchPlan::of_contiguous`](crate::optimizer::FetchPlan::of_contiguous)).
     ///
     /// # Errors
-    /// A value outside its limits, or the card failed.
+    /// `Error::Limits` for a value outside its limits, or `Error::Card` if the card failed.
     pub fn set_max_read(&self, bytes: u32) -> Result<(), Error> {
         check_max_read(bytes)?;
         self.inner.sets_reads.store(true, Ordering::Relaxed);
@@ -368,7 +368,7 @@ impl Context {
     /// below it ([`READ_BALANCE`](drdma_abi::register::READ_BALANCE)).
     ///
     /// # Errors
-    /// A value outside its limits, or the card failed.
+    /// `Error::Limits` for a value outside its limits, or `Error::Card` if the card failed.
     pub fn set_merge_threshold(&self, bytes: u32) -> Result<(), Error> {
         check_merge_threshold(bytes)?;
         Ok(fix_threshold(&mut self.inner.lock().device, bytes)?)

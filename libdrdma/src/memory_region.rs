@@ -104,10 +104,10 @@ pub enum MemoryRegionError {
 /// It is made of new memory ([`ProtectionDomain::allocate`]) or of memory that the application has
 /// anyway ([`ProtectionDomain::register`]), which [`into_owner`](Self::into_owner) gives back.
 ///
-/// Regions borrow it or share it ([`Memory`]), and queues that they were posted to go on doing so,
-/// so that it is neither dropped nor written to by this process while the card may read it. Bytes can
-/// be copied out at any time. The card only reads it, unless its [`Access`] says otherwise: memory that
-/// the card may write to lends no slices ([`Sharing::Shared`]) until it is given back.
+/// Regions borrow it or share it ([`Memory`]), and so do queues that they were posted to, so that
+/// it is neither dropped nor written to by this process while the card may read it. Bytes can be
+/// copied out at any time. The card only reads it, unless its [`Access`] says otherwise: memory
+/// that the card may write to lends no slices ([`Sharing::Shared`]) until it is given back.
 ///
 /// A memory region whose memory is its own is written to through `&mut` alone, so that slices of
 /// either kind can be lent:
@@ -405,7 +405,8 @@ impl MemoryRegion {
     /// either of them, unless others write to it anyway ([`Sharing::Shared`]).
     ///
     /// # Errors
-    /// An empty range or one that is not inside, no free key, or the card failed.
+    /// `MemoryRegionError::Empty` for an empty range, `OutOfBounds` for one that is not inside,
+    /// `NoKey` without a free key, or `Card` if the card failed.
     pub fn alias(&self, range: Range<usize>) -> Result<MemoryRegion, MemoryRegionError> {
         self.alias_with(range, self.access())
     }
@@ -414,7 +415,8 @@ impl MemoryRegion {
     /// it may write to this memory region.
     ///
     /// # Errors
-    /// As [`alias`](Self::alias), or rights to write that this memory's mapping does not have.
+    /// The errors of [`alias`](Self::alias), or `ReadOnly` for rights to write that this memory
+    /// region does not have.
     pub fn alias_with(
         &self,
         range: Range<usize>,
@@ -513,8 +515,8 @@ impl MemoryRegion {
     /// region covers the same memory.
     ///
     /// # Errors
-    /// The memory is immutable, or shared: with an [`alias`](Self::alias), or with whoever else
-    /// has it ([`Sharing::Shared`]).
+    /// `MemoryRegionError::Immutable` if the memory is immutable, or `Shared` if it is shared: with
+    /// an [`alias`](Self::alias), or with others that may access it ([`Sharing::Shared`]).
     #[allow(unsafe_code)]
     pub fn as_slice_mut(&mut self) -> Result<&mut [u8], MemoryRegionError> {
         self.check_writable()?;
@@ -533,7 +535,8 @@ impl MemoryRegion {
     /// The memory as values.
     ///
     /// # Errors
-    /// As [`as_slice`](Self::as_slice), or the bytes are no whole values or not aligned for them.
+    /// The errors of [`as_slice`](Self::as_slice), or `View` if the bytes are not a whole number of
+    /// values or not aligned for them.
     pub fn view<T: AnyBitPattern>(&self) -> Result<&[T], MemoryRegionError> {
         let at = (self.len, self.pointer().addr());
         bytemuck::try_cast_slice(self.as_slice()?).map_err(|error| misfit::<T>(at, error))
@@ -542,8 +545,8 @@ impl MemoryRegion {
     /// The memory as values that can be written to.
     ///
     /// # Errors
-    /// As [`as_slice_mut`](Self::as_slice_mut), or the bytes are no whole values or not aligned for
-    /// them.
+    /// The errors of [`as_slice_mut`](Self::as_slice_mut), or `View` if the bytes are not a whole
+    /// number of values or not aligned for them.
     pub fn view_mut<T: AnyBitPattern + NoUninit>(&mut self) -> Result<&mut [T], MemoryRegionError> {
         let at = (self.len, self.pointer().addr());
         bytemuck::try_cast_slice_mut(self.as_slice_mut()?).map_err(|error| misfit::<T>(at, error))

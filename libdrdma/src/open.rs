@@ -52,8 +52,8 @@ pub enum DeviceError {
 /// ```
 ///
 /// # Errors
-/// An unknown name, a card that this program was built without, or a failure to open the card
-/// itself.
+/// `DeviceError::Scheme` for an unknown name, `Feature` for a card that this program was built
+/// without, or `Simulated` or `Vfio` if the card itself cannot be opened.
 pub fn open(uri: &str) -> Result<Box<dyn Card>, DeviceError> {
     if uri.starts_with("vfio:") {
         return Ok(Box::new(vfio::open(uri)?));

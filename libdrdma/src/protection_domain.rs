@@ -39,7 +39,8 @@ impl ProtectionDomain {
     /// made of large pages where the host has some.
     ///
     /// # Errors
-    /// No memory, no free key, `len` is 0, or the card failed.
+    /// `MemoryRegionError::Empty` if `len` is 0, `Allocation` without memory, `NoKey` without a
+    /// free key, or `Card` if the card failed.
     pub fn allocate(&self, len: usize) -> Result<MemoryRegion, MemoryRegionError> {
         MemoryRegion::allocate(self, len, Sharing::Exclusive, Access::empty())
     }
@@ -49,7 +50,7 @@ impl ProtectionDomain {
     /// slices.
     ///
     /// # Errors
-    /// No memory, no free key, `len` is 0, or the card failed.
+    /// The errors of [`allocate`](Self::allocate).
     pub fn allocate_shared(&self, len: usize) -> Result<MemoryRegion, MemoryRegionError> {
         MemoryRegion::allocate(self, len, Sharing::Shared, Access::empty())
     }
@@ -63,7 +64,8 @@ impl ProtectionDomain {
     /// arena](Self::register_arena) is mapped already: it costs neither a mapping nor a key.
     ///
     /// # Errors
-    /// No free key, the memory is empty, or the card failed; the owner is dropped then.
+    /// `MemoryRegionError::Empty` for empty memory, `NoKey` without a free key, or `Card` if the
+    /// card failed; the owner is dropped then.
     pub fn register<O: Owner>(&self, owner: O) -> Result<MemoryRegion, MemoryRegionError> {
         MemoryRegion::register(self, owner, Access::empty())
     }
@@ -71,7 +73,8 @@ impl ProtectionDomain {
     /// Allocates memory as [`allocate`](Self::allocate) does, with the additional rights `access`.
     ///
     /// # Errors
-    /// No memory, no free key, `len` is 0, the card does not receive, or it failed.
+    /// The errors of [`allocate`](Self::allocate), or `Unsupported` from a card that does not
+    /// receive.
     pub fn allocate_with(
         &self,
         len: usize,
@@ -86,8 +89,9 @@ impl ProtectionDomain {
     /// back.
     ///
     /// # Errors
-    /// No free key, the memory is empty, or immutable and the card might write to it, the card does not
-    /// receive, or it failed; the owner is dropped then.
+    /// The errors of [`register`](Self::register), `Immutable` for immutable memory that the card
+    /// might write to, or `Unsupported` from a card that does not receive; the owner is dropped
+    /// then.
     pub fn register_with<O: Owner>(
         &self,
         owner: O,
@@ -116,7 +120,8 @@ impl ProtectionDomain {
     /// ```
     ///
     /// # Errors
-    /// No free key, no byte, bytes that are no memory, or the card failed; the owner is dropped then.
+    /// `MemoryRegionError::Empty` for no byte, `Address` for bytes that cannot be memory, `NoKey`
+    /// without a free key, or `Card` if the card failed; the owner is dropped then.
     ///
     /// # Safety
     /// The bytes are initialised, can be read and written, and stay where they are until `owner` is
@@ -137,8 +142,8 @@ impl ProtectionDomain {
     /// `access`.
     ///
     /// # Errors
-    /// No free key, no byte, bytes that are no memory, the card does not receive, or it failed; the owner is
-    /// dropped then.
+    /// The errors of [`register_raw`](Self::register_raw), or `Unsupported` from a card that does
+    /// not receive; the owner is dropped then.
     ///
     /// # Safety
     /// The requirements of [`register_raw`](Self::register_raw). While a request or a peer may
@@ -171,7 +176,8 @@ impl ProtectionDomain {
     /// ```
     ///
     /// # Errors
-    /// No memory, no free key, or the card failed.
+    /// `MemoryRegionError::Allocation` without memory, `NoKey` without a free key, or `Card` if the
+    /// card failed.
     #[allow(unsafe_code)]
     pub fn register_arena(&self, arena: &'static Arena) -> Result<(), MemoryRegionError> {
         let len = arena.capacity();
@@ -227,8 +233,10 @@ impl ProtectionDomain {
     /// Makes a key with which peers WRITE to and READ a region as if its bytes lay one after the other.
     ///
     /// # Errors
-    /// A card without described keys, other rights than [`Access::REMOTE_READ`] and
-    /// [`Access::REMOTE_WRITE`], a region of another protection domain, no free key, or the card failed.
+    /// `KeptRegionError::Unsupported` from a card without described keys, `Rights` for others than
+    /// [`Access::REMOTE_READ`] and [`Access::REMOTE_WRITE`], `ProtectionDomain` for a region of
+    /// another protection domain, `Kinds` for one with kinds, `Exhausted` without a free key, or
+    /// `Card` if the card failed.
     pub fn described_key<'m>(
         &self,
         region: Region<'m>,

@@ -104,8 +104,10 @@ impl<'a> QueuePairBuilder<'a> {
     /// Makes the queue pair, in state Reset.
     ///
     /// # Errors
-    /// A number or size outside its limits or in use, no free queue pair, no memory, a receive queue on a
-    /// card that only sends, or the card failed.
+    /// `Error::Limits` for a number or size outside its limits, `QueuePairNumber` for a number in
+    /// use, `Exhausted` without a free queue pair, `Ring` without memory, `Unsupported` for a
+    /// receive queue on a card that only sends, `ProtectionDomain` for a shared receive queue of
+    /// another domain, or `Card` if the card failed.
     pub fn build<'m>(self) -> Result<QueuePair<'m>, Error> {
         let context = &self.pd.context.inner;
         if let Some(shared) = &self.shared
@@ -354,8 +356,9 @@ impl<'m> QueuePair<'m> {
     /// with `wr_flush_error`, which halts its queue.
     ///
     /// # Errors
-    /// A transition that does not exist, an attribute that it needs or does not take, a value
-    /// outside its limits, or the card failed.
+    /// `ModifyError::Transition` if there is no such transition, `Missing` or `Unexpected` for an
+    /// attribute that it needs or does not take, `Value` for a value outside its limits, or `Card`
+    /// if the card failed; see [`ModifyError`] for the others.
     pub fn modify(&mut self, attributes: &QueuePairAttributes) -> Result<(), ModifyError> {
         let from = self.state();
         let to = attributes.state.ok_or(ModifyError::NoState)?;
@@ -420,7 +423,7 @@ impl<'m> QueuePair<'m> {
     /// ignored; a missing partition key is the default one, a missing queue key 0).
     ///
     /// # Errors
-    /// As [`modify`](Self::modify).
+    /// The errors of [`modify`](Self::modify).
     pub fn connect(&mut self, attributes: &QueuePairAttributes) -> Result<(), ModifyError> {
         use QueuePairState::{Init, ReadyToReceive, ReadyToSend, Reset};
         let mut attributes = self.resolve(attributes)?;

@@ -144,8 +144,8 @@ impl QueuePairAttributes {
         min_rnr_timer: u8;
         /// READs and atomics of the peer that may be outstanding, 0 to 16 (default 0; RC).
         max_dest_rd_atomic: u8;
-        /// Retransmission time-out: packets are sent again if no acknowledgement came for 4.096 us
-        /// * 2^timeout, 0 to 31 (default 0: the context's
+        /// Retransmission time-out: packets are sent again if no acknowledgement came for 2^timeout
+        /// times 4.096 us, 0 to 31 (default 0: the context's
         /// [`ack_timeout`](crate::Options::ack_timeout), after which nothing is sent again; RC).
         timeout: u8;
         /// Number of retransmissions without any acknowledgement: 0 to 7 (default 0; RC).

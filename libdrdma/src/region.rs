@@ -273,7 +273,7 @@ impl Region<'static> {
     /// A strided region: `count` periods of `period` bytes from `addr`.
     ///
     /// # Errors
-    /// More than 16 extents.
+    /// `RegionError::Elements` for more than 16 extents.
     pub fn unchecked_strided(
         addr: u64,
         lkey: u32,
@@ -291,7 +291,7 @@ impl Region<'static> {
     /// A bitmapped region: the rows that the `rows` bits at `bitmap` select.
     ///
     /// # Errors
-    /// More than 16 columns.
+    /// `RegionError::Elements` for more than 16 columns.
     pub fn unchecked_bitmapped(
         bitmap: u64,
         lkey: u32,
@@ -305,7 +305,7 @@ impl Region<'static> {
     /// ([`Bitmapped::fetch_rows`]): the address of their bitmap, and its local key.
     ///
     /// # Errors
-    /// More than 16 columns.
+    /// `RegionError::Elements` for more than 16 columns.
     pub fn unchecked_bitmapped_with(
         bitmap: u64,
         lkey: u32,
@@ -323,7 +323,7 @@ impl Region<'static> {
     /// A pointer-mapped region: the pattern at each of `count` pointers at `pointers`.
     ///
     /// # Errors
-    /// More than 16 extents.
+    /// `RegionError::Elements` for more than 16 extents.
     pub fn unchecked_pointer_mapped(
         pointers: u64,
         lkey: u32,

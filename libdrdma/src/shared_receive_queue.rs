@@ -31,7 +31,8 @@ impl<'a> SharedReceiveQueueBuilder<'a> {
     /// Makes the queue.
     ///
     /// # Errors
-    /// A size outside the limits, no free queue, no memory, a card that only sends, or the card failed.
+    /// `Error::Limits` for a size outside its limits, `Exhausted` without a free queue, `Ring`
+    /// without memory, `Unsupported` from a card that only sends, or `Card` if the card failed.
     pub fn build<'m>(self) -> Result<SharedReceiveQueue<'m>, Error> {
         let mut queue = ReceiveQueue::new(self.pd, self.cq, true, self.blocks)?;
         queue.enable(0)?;
@@ -107,7 +108,7 @@ impl<'m> SharedReceiveQueue<'m> {
     /// its completion is in memory.
     ///
     /// # Errors
-    /// More receives than the queue has room for.
+    /// `Error::Limits` for more receives than the queue has room for.
     pub fn arm_limit(&mut self, limit: u32) -> Result<(), Error> {
         self.shared.lock().arm_limit(limit)
     }

@@ -31,7 +31,8 @@ impl<'a> SharedSendQueueBuilder<'a> {
     /// Makes the queue.
     ///
     /// # Errors
-    /// A size outside the limits, no free queue, no memory, or the card failed.
+    /// `Error::Limits` for a size outside its limits, `Exhausted` without a free queue, `Ring`
+    /// without memory, or `Card` if the card failed.
     pub fn build<'m>(self) -> Result<SharedSendQueue<'m>, Error> {
         let mut queue = SendQueue::new(self.pd, self.cq, None, self.send_blocks)?;
         queue.enable()?;

@@ -102,7 +102,7 @@ pub enum Reason {
     /// The entry could not be read.
     #[error("the entry: {0}")]
     Ring(Fault),
-    /// The entry ends inside a destination, or goes on after its last one.
+    /// The entry ends inside a destination, or continues behind its last one.
     #[error("the entry of {granules} granules does not end with its last destination")]
     Length {
         /// Length in granules according to the head.

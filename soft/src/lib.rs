@@ -8,7 +8,7 @@
 //! | [`wire`] | the network: switch, peers, capture |
 //! | [`port`] | the card's port with a wire that leads out of the process |
 //! | [`slot`] | what holds a simulated card: mapped memory, reset, whether it is at work |
-//! | [`simulated`] | a card whose time its owner lets go on |
+//! | [`simulated`] | a card whose time its owner advances |
 //! | [`card`] | the semantics behind the card's registers: a [`Card`](drdma_driver::Card) without RTL |
 //! | [`uri`] | device URIs and their options |
 //!

@@ -78,7 +78,8 @@ impl CostTable {
     /// A table of measured costs.
     ///
     /// # Errors
-    /// No read at all, lengths that do not ascend, times that are negative or not finite.
+    /// `CostError::Empty` without a read, `Length` for lengths that do not ascend, or `Time` for
+    /// times that are negative or not finite.
     pub fn new(reads: Vec<ReadCost>, same_line_ns: f64) -> Result<Self, CostError> {
         let mut before = 0;
         for &ReadCost { bytes, ns } in &reads {
@@ -103,7 +104,7 @@ impl CostTable {
     /// The table of an affine cost: `request_ns` a read and `byte_ns` a byte.
     ///
     /// # Errors
-    /// Times that are negative or not finite.
+    /// `CostError::Time` for times that are negative or not finite.
     pub fn affine(request_ns: f64, byte_ns: f64) -> Result<Self, CostError> {
         let last = READ_BOUNDARY as u32;
         let cost = |bytes| ReadCost { bytes, ns: request_ns + byte_ns * f64::from(bytes) };

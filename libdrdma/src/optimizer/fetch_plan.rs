@@ -99,7 +99,8 @@ impl FetchPlan {
     /// each of up to seven longest reads.
     ///
     /// # Errors
-    /// Limits that leave no read, an empty fragment, or one beyond the last address.
+    /// `PlanError::Limits` if the limits leave no read, or `Fragment` for a fragment that is empty
+    /// or beyond the last address.
     pub fn cheapest(
         fragments: &[Fragment],
         costs: &CostTable,

@@ -193,6 +193,7 @@ pub trait Optimizer {
     /// `limits`. A byte is read once, even if several fragments need it.
     ///
     /// # Errors
-    /// Limits that leave no read, an empty fragment, or one beyond the last address.
+    /// `PlanError::Limits` if the limits leave no read, or `Fragment` for a fragment that is empty
+    /// or beyond the last address.
     fn plan(&self, fragments: &[Fragment], limits: &Limits) -> Result<Plan, PlanError>;
 }

@@ -101,9 +101,11 @@ impl<'m> Bitmapped<'m> {
     /// Checks and makes the region.
     ///
     /// # Errors
-    /// No or too many columns, a width of 0, a bitmap, fetch rows or a column (its entries of all rows,
-    /// selected or not, or what they may lead to) that end outside their memory region, memory of several protection
-    /// domains, a bit beyond 7, or fetch rows beside what is not of fixed width.
+    /// `RegionError::Elements` for no or too many columns, `Zero` for a width of 0, `OutOfBounds`
+    /// for a bitmap, fetch rows or a column (its entries of all rows, selected or not, or what they
+    /// may lead to) outside its memory region, `ProtectionDomain` for memory of several protection
+    /// domains, `Bit` for a bit beyond 7, or `FetchRows` for fetch rows with columns that have
+    /// kinds.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
         if self.first > 0 || self.columns.have_kinds() {

@@ -66,7 +66,7 @@ impl<'m> Contiguous<'m> {
     /// Checks and makes the region.
     ///
     /// # Errors
-    /// Zero bytes, or bytes outside the memory region.
+    /// `RegionError::Zero` for no bytes, or `OutOfBounds` for bytes outside the memory region.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
         let Self { memory, offset, len } = self;

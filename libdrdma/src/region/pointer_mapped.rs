@@ -122,10 +122,11 @@ impl<'m> PointerMapped<'m> {
     /// them: a record outside the target is a `local_protection_error`.
     ///
     /// # Errors
-    /// No or too many extents, an extent of 0 bytes or longer than the target, an array that ends
-    /// outside its memory region, memory of two protection domains, or a target whose key opens more
-    /// than the target, so that pointers would not have to stay in it. Extents of bits, what entries may lead to
-    /// outside of its memory, and chains of no or too many records.
+    /// `RegionError::Elements` for no or too many extents, `Zero` or `OutOfBounds` for an extent of
+    /// 0 bytes or longer than the target, or an array outside its memory region, `ProtectionDomain`
+    /// for memory of two protection domains, `SharedKey` for a target whose key gives access to
+    /// more than the target, `BitExtent` for extents of bits, or `Range` for chains of no or too
+    /// many records.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
         if self.chain.is_some() || !self.typed.is_empty() {

@@ -107,7 +107,8 @@ impl<'m> Strided<'m> {
     /// Checks and makes the region.
     ///
     /// # Errors
-    /// A zero period, no or too many extents, an extent of 0 bytes or of bits, or a byte of any period
+    /// `RegionError::Zero` for a period or extent of 0 bytes, `Elements` for no or too many
+    /// extents, `BitExtent` for an extent of bits, or `OutOfBounds` for a byte of any period
     /// outside the memory region, or of what entries may lead to outside of its own.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {

@@ -281,8 +281,9 @@ impl<'m> ViewTable<'m> {
     /// there, and its length in bytes. The table has a key of its own.
     ///
     /// # Errors
-    /// Too many buffers, one outside its memory region, longer than 2^32 - 1 B or of another protection domain, or
-    /// no memory or no key for the table.
+    /// `KeptRegionError::Region` for too many buffers, or one that is outside its memory region,
+    /// longer than 2^32 - 1 B or of another protection domain, or `Table` without memory or a key
+    /// for the table.
     pub fn register<M: Into<Memory<'m>>>(
         pd: &ProtectionDomain,
         buffers: impl IntoIterator<Item = (M, u64, u64)>,

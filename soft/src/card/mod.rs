@@ -17,7 +17,7 @@
 //! | `receiving` | what a peer asks for, and receives |
 //! | `replies` | what is sent back |
 //! | `congestion` | packets that met congestion, and rates that are limited |
-//! | `timers` | how the card's time goes on |
+//! | `timers` | the card's time, from event to event |
 
 mod buffers;
 mod congestion;

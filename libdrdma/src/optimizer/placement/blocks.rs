@@ -17,10 +17,10 @@ const APART: u32 = 9 * WORD;
 
 /// Where the blocks of an open window lie, and room for more.
 ///
-/// Host memory is seen in aligned blocks of 256 B, which get their places in the order in which they are
-/// first needed: the block behind the last one in host memory lies right behind it, any other
-/// 9 words further, so that values of different columns start in different banks. A block that has its place is
-/// not placed again, whoever needs it.
+/// Host memory is seen in aligned blocks of 256 B, which get their places in the order in which
+/// they are first needed: the block behind the last one in host memory lies right behind it, any
+/// other 9 words further, so that values of different columns start in different banks. A block
+/// that has its place is not placed again.
 ///
 /// ```
 /// use libdrdma::optimizer::{BlockPlacement, Fragment};

@@ -193,8 +193,8 @@ impl ColumnPlacement {
     /// The placement of a window of `rows` rows of `lanes`, in the order in which they are sent.
     ///
     /// # Errors
-    /// Lanes that the card does not pack, or a number of rows that is 0 or above
-    /// [`ColumnPlacement::window_rows`].
+    /// The [`PlacementError`] of lanes that the card does not pack, or `Rows` for a number of rows
+    /// that is 0 or above [`ColumnPlacement::window_rows`].
     pub fn new(lanes: &[Lane], rows: u32) -> Result<Self, PlacementError> {
         let mut groups = groups(lanes)?;
         let most = most_rows(&groups);
@@ -216,7 +216,7 @@ impl ColumnPlacement {
     /// are at least 128, else of 16. Of a sparse window whole blocks of 64 count.
     ///
     /// # Errors
-    /// Lanes that the card does not pack.
+    /// The [`PlacementError`] of lanes that the card does not pack.
     pub fn window_rows(lanes: &[Lane]) -> Result<u32, PlacementError> {
         Ok(most_rows(&groups(lanes)?))
     }

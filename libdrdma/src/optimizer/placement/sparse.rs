@@ -41,7 +41,8 @@ impl SparseWindow {
     /// ```
     ///
     /// # Errors
-    /// Lanes that the card does not pack, or a bitmap that is too short.
+    /// The [`PlacementError`] of lanes that the card does not pack, or `Bitmap` for a bitmap that
+    /// is too short.
     pub fn all(
         lanes: &[Lane],
         rows: u64,

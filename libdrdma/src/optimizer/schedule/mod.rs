@@ -105,8 +105,9 @@ impl Schedule {
     /// (or the distinct gaps among them), times the columns. A schedule can be made for a stretch of rows at a time.
     ///
     /// # Errors
-    /// Limits that leave no read, no column, one that is empty or goes beyond the last address, or a bitmap
-    /// that is too short.
+    /// `ScheduleError::Limits` if the limits leave no read, `NoColumns` without a column, `Column`
+    /// for one that is empty or reaches beyond the last address, or `Bitmap` for a bitmap that is
+    /// too short.
     pub fn cheapest(
         columns: &[Fragment],
         rows: u64,
