@@ -330,7 +330,7 @@ impl Device {
     /// There is no free address, or the card refused.
     pub fn map(&mut self, memory: &DmaMemory) -> Result<u64, CardError> {
         let size = memory.mapped_len();
-        // The same calls give the same addresses, wherever this process has its own memory.
+        // The same calls give the same addresses, wherever this process's own memory lies.
         let like = if memory.is_foreign() { memory.as_ptr().addr() as u64 } else { 0 };
         let iova = self.iovas.allocate_at(size as u64, like).ok_or_else(|| CardError::Map {
             iova: 0,

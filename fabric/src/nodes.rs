@@ -164,7 +164,7 @@ impl Fabric {
     /// Makes a fabric of `nodes` reference cards (`soft:`) behind a switch.
     ///
     /// # Errors
-    /// One of [`FabricError`].
+    /// The [`FabricError`] that applies.
     pub fn new(network: NetworkConfig, nodes: usize) -> Result<Self, FabricError> {
         check_nodes(nodes)?;
         let card = |_| Box::new(SimulatedCard::new()) as Box<dyn FabricCard>;
@@ -175,7 +175,7 @@ impl Fabric {
     /// from the network's seed, so that the same program has the same run.
     ///
     /// # Errors
-    /// One of [`FabricError`].
+    /// The [`FabricError`] that applies.
     pub fn with_cards(
         network: NetworkConfig,
         cards: Vec<Box<dyn FabricCard>>,

@@ -15,7 +15,7 @@ use libdrdma::{
 /// Length of a record in bytes.
 const RECORD: usize = 24;
 
-/// Records in registered memory, and the offset of each key's record.
+/// Records in registered memory, and the address of each key's record.
 struct Heap {
     memory: MemoryRegion,
     index: HashMap<u32, u64>,

@@ -26,9 +26,9 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::{CompletionQueue, WorkCompletion, completion_queue::CompletionQueueInner};
 
-/// How a thread waits for a card that sends no interrupts: it looks again and again, first without a
-/// pause, then giving the processor to others in between, then sleeping in between, twice as long each
-/// time.
+/// Way in which a thread waits for a card that sends no interrupts: it looks again and again, first
+/// without a pause, then yielding the processor in between, then sleeping in between, twice as long
+/// each time.
 ///
 /// The time of a simulated card advances only in those looks, so the thread never sleeps while such
 /// a card has work.
@@ -46,11 +46,11 @@ use crate::{CompletionQueue, WorkCompletion, completion_queue::CompletionQueueIn
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// How long the thread looks without a pause.
+    /// Duration of looking without a pause.
     pub spin: Duration,
-    /// How long the thread then looks with a `yield` in between.
+    /// Duration of looking with a `yield` in between, after that.
     pub yielding: Duration,
-    /// The longest sleep between two looks from then on; the first is 16 us.
+    /// Longest sleep between two looks after that; the first is 16 us.
     pub sleep: Duration,
 }
 
@@ -146,11 +146,11 @@ impl CompletionChannelBuilder {
     }
 }
 
-/// Where events arrive: that a completion queue which was asked to [`notify`] has something to poll
-/// (`ibv_comp_channel`). Clones are handles of the same channel.
+/// Channel of events: an event says that a completion queue which was asked to [`notify`] has
+/// something to poll (`ibv_comp_channel`). Clones are handles of the same channel.
 ///
-/// Its file descriptor is readable while there are events, for `poll`, `epoll` and whatever is built on
-/// them.
+/// Its file descriptor is readable while there are events, for `poll`, `epoll` and libraries built
+/// on them.
 ///
 /// ```
 /// # use std::time::Duration;

@@ -133,8 +133,8 @@ impl PartialEq for CompletionQueue {
 
 impl Eq for CompletionQueue {}
 
-/// Where requests complete: one completion a signaled request, in order per send queue. Clones are handles
-/// to the same queue; it lives as long as a send queue completes to it.
+/// Queue of the completions of requests: one for each signaled request, in order per send queue.
+/// Clones are handles to the same queue; it lives as long as a send queue completes to it.
 #[derive(Clone, Debug)]
 pub struct CompletionQueue {
     pub(crate) inner: Arc<CompletionQueueInner>,

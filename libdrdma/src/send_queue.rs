@@ -36,8 +36,8 @@ const MAX_BLOCKS: u32 = 1 << 16;
 /// Number of times that a card which continues with other work is read until a completion that it
 /// was writing is taken to be in memory: each read of a board takes longer than that write.
 const SETTLE_READS: u32 = 16;
-/// How long a shared queue waits until the card is done with posted requests: in total, and while
-/// the card makes no progress.
+/// Longest time that a shared queue waits until the card is done with posted requests: in total,
+/// and while the card makes no progress.
 const SETTLE_TIME: Duration = Duration::from_secs(10);
 const STALL_TIME: Duration = Duration::from_secs(1);
 

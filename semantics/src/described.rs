@@ -58,7 +58,7 @@ pub fn encode(region: &Region) -> Vec<u8> {
 /// of protection domain `pd`, and allow local writes where the peer WRITEs.
 ///
 /// # Errors
-/// One of [`Unreachable`]; only bitmaps and pointers were read then.
+/// The [`Unreachable`] that applies; only bitmaps and pointers were read then.
 pub fn fragments<M: HostMemory + ?Sized>(
     region: &Region,
     right: u32,

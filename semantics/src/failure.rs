@@ -6,7 +6,7 @@ use drdma_abi::completion::Status;
 
 use crate::{granules::ShapeError, kinds::ValueError, memory::Fault, messages::UnequalElements};
 
-/// One of a request's regions.
+/// A region of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// A region of a destination, by its index.

@@ -55,7 +55,7 @@ pub struct Extended {
     /// The request as a card that only sends knows it; for a READ or an atomic, a SEND of its
     /// regions.
     pub request: Request,
-    /// Its further options.
+    /// Further options of the request.
     pub extras: Extras,
     /// The data that it asks for, and the regions that the answer fills.
     pub fetch: Option<(Fetch, Target)>,

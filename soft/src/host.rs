@@ -48,8 +48,8 @@ pub struct Faults {
     pub writes: u64,
     /// The last of these accesses.
     pub last: Option<Fault>,
-    /// Number of accesses while the card was no bus master: a real card would not have made them.
-    /// They are not counted among the others.
+    /// Number of accesses while the card was no bus master, which a real card would not have made;
+    /// they are not among those above.
     pub stopped: u64,
 }
 

@@ -84,7 +84,7 @@ pub trait Wire: Send {
     fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<bool>;
 }
 
-/// What a wire is, as it is written on a command line.
+/// A wire as it is written on a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireSpec {
     /// `none`: nothing is plugged in.

@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Opens the card that a URI names: `vfio:0000:65:00.0`.
 ///
 /// # Errors
-/// One of [`VfioError`].
+/// The [`VfioError`] that applies.
 pub fn open(uri: &str) -> Result<VfioCard, VfioError> {
     open_in(&Sysfs::default(), uri)
 }

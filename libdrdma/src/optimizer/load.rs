@@ -27,10 +27,10 @@ impl Load {
     /// Position of the reads' time between full overlap (0) and none (1).
     pub(super) const APART: f64 = 1.0 / 3.0;
 
-    /// Nanoseconds that the reads take: a third of the way from what they would take if both things were used
-    /// up together all the time to what they would take if reads of different lengths were never in flight
-    /// together. Reads are issued in order, so now the one runs out and now the other; the third is what
-    /// bitmaps on the simulated card take.
+    /// Nanoseconds that the reads take: a third of the way from the time in which both resources
+    /// are used up together all the time to the time in which reads of different lengths never
+    /// overlap. Reads are issued in order, so sometimes the one resource is used up and sometimes
+    /// the other; the third is measured with bitmaps on the simulated card.
     pub fn ns(&self) -> f64 {
         let together = self.requests_ns.max(self.bytes_ns);
         together + (self.apart_ns - together) * Self::APART

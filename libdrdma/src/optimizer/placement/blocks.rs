@@ -15,7 +15,7 @@ const PARTS: usize = 2048;
 /// the one to that of the other, modulo the banks.
 const APART: u32 = 9 * WORD;
 
-/// Where the blocks of an open window lie, and room for more.
+/// Places of the blocks of an open window, to which further blocks can be added.
 ///
 /// Host memory is seen in aligned blocks of 256 B, which get their places in the order in which
 /// they are first needed: the block behind the last one in host memory lies right behind it, any

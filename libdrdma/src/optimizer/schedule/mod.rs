@@ -88,9 +88,10 @@ pub enum ScheduleError {
 }
 
 impl Schedule {
-    /// The schedule that takes the least time by a table, for the rows of `columns` (the value of row 0
-    /// of each, its values one behind the other) that are `selected` (bit `r mod 8` of byte `r / 8` for
-    /// row `r`). For several destinations that share the columns, `selected` is what any of them wants.
+    /// The schedule that takes the least time by a table, for those rows of `columns` that are
+    /// `selected`. A column is given as its value of row 0; its values lie one behind the other.
+    /// Bit `r mod 8` of byte `r / 8` of `selected` is that of row `r`. For several destinations
+    /// that share the columns, `selected` is the union of their rows.
     ///
     /// It is a dynamic program over the runs of selected rows. A read of it lies as the card makes it:
     /// of whole words, cut at 4 KiB boundaries, and where it is too long at the last cache line. Two columns
@@ -210,8 +211,8 @@ fn runs(rows: u64, selected: &[u8], lanes: &[Lane]) -> Vec<(u64, u64)> {
     runs
 }
 
-/// What reads may cost, as a sum over them: what they take one kind after another, and what they take
-/// of requests or bytes, in all shares.
+/// Prices of reads, as sums over them: the time that they take without overlap, and that time mixed
+/// with their use of requests or bytes, in all shares.
 fn prices<'a>(loads: &'a [Load], costs: &'a CostTable) -> impl Iterator<Item = Prices> + 'a {
     let shares = (0..=SHARES).map(|share| f64::from(share) / f64::from(SHARES));
     let mixed = shares.map(|requests| (Load::APART, requests));
