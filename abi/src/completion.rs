@@ -30,7 +30,7 @@ layout! {
 
 macro_rules! statuses {
     ($($(#[doc = $doc:literal])* $name:ident = $code:literal, $text:literal;)*) => {
-        /// How a work request ended. The codes are those of `ibv_wc_status`.
+        /// Result of a work request. The codes are those of `ibv_wc_status`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Status {
@@ -38,15 +38,15 @@ macro_rules! statuses {
         }
 
         impl Status {
-            /// Every status.
+            /// All statuses.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The status with that code.
+            /// Returns the status with that code.
             pub fn from_code(code: u8) -> Option<Self> {
                 Self::ALL.iter().copied().find(|status| *status as u8 == code)
             }
 
-            /// The name in job files and messages: `local_protection_error`.
+            /// Name of the status in job files and messages: `local_protection_error`.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => $text),* }
             }
@@ -55,17 +55,17 @@ macro_rules! statuses {
 }
 
 statuses! {
-    /// Done: sent, and for RC acknowledged.
+    /// Done: the data were sent, and for RC acknowledged.
     Success = 0, "success";
     /// A message does not fit: a UD message longer than the MTU, or any longer than 2^31 bytes.
     LocalLengthError = 1, "local_length_error";
-    /// The request itself is malformed, or its queue pair cannot do it.
+    /// The request itself is malformed, or its queue pair cannot execute it.
     LocalQpOperationError = 2, "local_qp_operation_error";
     /// A byte outside its memory region, a wrong local key, or memory that could not be read.
     LocalProtectionError = 4, "local_protection_error";
-    /// Not executed: its queue was in the error state.
+    /// The request was not executed: its queue was in the error state.
     WrFlushError = 5, "wr_flush_error";
-    /// The answer to a READ or an atomic was not what it should be.
+    /// The answer to a READ or an atomic was invalid.
     BadResponse = 7, "bad_response_error";
     /// The responder refused the request as invalid (NAK 0x61).
     RemoteInvalidRequestError = 9, "remote_invalid_request_error";
@@ -75,7 +75,7 @@ statuses! {
     RemoteOperationError = 11, "remote_operation_error";
     /// No acknowledgement came, or the responder's sequence was broken (NAK 0x60).
     RetryExceeded = 12, "retry_exceeded";
-    /// The responder stayed not ready (RNR NAK).
+    /// The responder stayed not ready (RNR NAK) for all retries.
     RnrRetryExceeded = 13, "rnr_retry_exceeded";
 }
 

@@ -60,7 +60,7 @@ pub const DESCRIBED: u32 = 2;
 /// Granules of an entry of [`KEY_REGIONS`] or [`APPEND_REGIONS`].
 pub const ENTRY_GRANULES: usize = KEY_REGIONS.entry_size as usize / GRANULE;
 
-// The longest region, and what ends an entry.
+// An entry holds the longest region, and the granule that ends it.
 const _: () = assert!(2 + MAX_ELEMENTS < ENTRY_GRANULES);
 
 layout! {
@@ -177,7 +177,7 @@ mod tests {
             assert!(end <= table.offset + TABLE_STRIDE && end <= BAR2_SIZE, "{}", table.name);
         }
         assert_eq!(APPEND_REGIONS.entry_size, KEY_REGIONS.entry_size);
-        // The word that makes an entry effective is its last.
+        // The word that makes an entry effective is its last one.
         for (start, size) in [
             (KeyRegionEnd::field("valid").start, KeyRegionEnd::SIZE),
             (AppendEnd::field("enable").start, AppendEnd::SIZE),

@@ -17,13 +17,13 @@ pub enum Order {
 /// One field of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The field's name.
+    /// Name of the field.
     pub name: &'static str,
     /// Bits before this field, counted in the layout's order.
     pub start: usize,
     /// Width in bits.
     pub width: usize,
-    /// What the field means.
+    /// Documentation of the field.
     pub doc: &'static str,
 }
 
@@ -48,13 +48,13 @@ impl Field {
     }
 }
 
-/// What every layout offers beside its own named fields.
+/// Properties and functions of every layout, beside its own named fields.
 pub trait Layout: Sized {
-    /// The layout's name.
+    /// Name of the layout.
     const NAME: &'static str;
     /// Size in bytes.
     const SIZE: usize;
-    /// Bit and byte order.
+    /// Order of bits and bytes.
     const ORDER: Order;
     /// Every field, in order; their widths add up to `SIZE * 8`.
     const FIELDS: &'static [Field];
@@ -87,7 +87,7 @@ pub trait Layout: Sized {
 #[inline]
 pub fn get_bits(bytes: &[u8], order: Order, start: usize, width: usize) -> u64 {
     if start.is_multiple_of(8) && width.is_multiple_of(8) {
-        // Whole bytes, as nearly all fields are.
+        // Nearly all fields consist of whole bytes.
         let whole = bytes[start / 8..(start + width) / 8].iter();
         let push = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
         return match order {
@@ -110,7 +110,7 @@ pub fn get_bits(bytes: &[u8], order: Order, start: usize, width: usize) -> u64 {
 #[inline]
 pub fn set_bits(bytes: &mut [u8], order: Order, start: usize, width: usize, value: u64) {
     if start.is_multiple_of(8) && width.is_multiple_of(8) {
-        // Whole bytes, as nearly all fields are.
+        // Nearly all fields consist of whole bytes.
         let whole = &mut bytes[start / 8..(start + width) / 8];
         match order {
             Order::Little => whole.copy_from_slice(&value.to_le_bytes()[..width / 8]),
@@ -120,7 +120,7 @@ pub fn set_bits(bytes: &mut [u8], order: Order, start: usize, width: usize, valu
     }
     let touched = &mut bytes[start / 8..(start + width).div_ceil(8)];
     if let [byte] = touched {
-        // A part of one byte, as nearly all others are.
+        // Nearly all other fields are a part of one byte.
         let low = match order {
             Order::Little => start % 8,
             Order::Network => 8 - start % 8 - width,
@@ -132,7 +132,7 @@ pub fn set_bits(bytes: &mut [u8], order: Order, start: usize, width: usize, valu
     set_each_bit(bytes, order, start, width, value);
 }
 
-/// The same bit by bit.
+/// Like [`set_bits`], bit by bit.
 fn set_each_bit(bytes: &mut [u8], order: Order, start: usize, width: usize, value: u64) {
     for i in 0..width {
         let at = start + i;

@@ -36,16 +36,16 @@ use work_request::{
     RegionHeader, RegionShape, RemoteColumn, WqeHeader,
 };
 
-/// One layout's table, for walking all of them.
+/// Table of one layout, for iterating over all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
-    /// Name.
+    /// Name of the layout.
     pub name: &'static str,
-    /// Bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// Order.
+    /// Order of bits and bytes.
     pub order: Order,
-    /// Fields.
+    /// Fields of the layout, in order.
     pub fields: &'static [Field],
 }
 

@@ -54,18 +54,19 @@ pub const FEATURES: Register = Register {
 
 /// Bits of [`FEATURES`].
 pub mod features {
-    /// The card takes SENDs and WRITEs, and acknowledges them. Without it, no other bit is set.
+    /// The card takes SENDs and WRITEs, and acknowledges them. Without this bit, no other one is
+    /// set.
     pub const RECEIVES: u32 = 1 << 0;
-    /// Receives and READs fill regions of every type; without it, contiguous ones alone.
+    /// Receives and READs fill regions of every type; without this bit, contiguous ones alone.
     pub const SCATTERS: u32 = 1 << 1;
     /// The card sends READs and atomics, and has fences.
     pub const READS: u32 = 1 << 2;
     /// Requests with [`SendInvalidate`](super::ReliableOpcode::SendInvalidate) and all the
     /// [`request_flags`](super::request_flags).
     pub const REQUESTS: u32 = 1 << 3;
-    /// The card keeps what it sent on RC until it is acknowledged, and sends it again.
+    /// The card keeps packets that it sent on RC until they are acknowledged, and retransmits them.
     pub const RETRANSMITS: u32 = 1 << 4;
-    /// Keys open described regions to peers: [`crate::described`].
+    /// Keys can give peers access to described regions: [`crate::described`].
     pub const DESCRIBED_KEYS: u32 = 1 << 5;
     /// Receives append to regions that the card keeps: [`crate::described`].
     pub const APPENDS: u32 = 1 << 6;
@@ -78,7 +79,8 @@ pub mod features {
     pub const COLUMNS: u32 = 1 << 9;
     /// Records that lead to further ones by pointers: [`Chain`](crate::work_request::Chain).
     pub const CHASE: u32 = 1 << 10;
-    /// Partitions that the card makes of keys: [`PartitionFunction`](crate::work_request::PartitionFunction).
+    /// The card makes partitions from keys:
+    /// [`PartitionFunction`](crate::work_request::PartitionFunction).
     pub const PARTITIONS: u32 = 1 << 11;
     /// The card answers READs.
     pub const READ_ANSWERS: u32 = 1 << 12;
@@ -89,7 +91,8 @@ pub mod features {
     /// Congestion control (DCQCN): packets that met congestion are answered with CNPs, and CNPs limit the rate of
     /// queue pairs whose `tos` says that their packets may be marked.
     pub const CONGESTION: u32 = 1 << 15;
-    /// Keys open described regions to READs of peers; without [`DESCRIBED_KEYS`], not to their WRITEs.
+    /// Keys can give peers access to described regions for READs; without [`DESCRIBED_KEYS`], not
+    /// for WRITEs.
     pub const DESCRIBED_READS: u32 = 1 << 16;
     /// WRITEs with an address a column. Without [`COLUMNS`] each destination has one region, strided, bitmapped or that of a
     /// partitioned request, without kinds of columns and keys; it has no more rows than `rows_per_message`, the row mask is `Period`, all
@@ -98,10 +101,11 @@ pub mod features {
     pub const COLUMN_WRITES: u32 = 1 << 17;
     /// Receives fill bitmapped and pointer-mapped regions as well, as far as they fit [`RECEIVE_PLACES`](super::RECEIVE_PLACES).
     pub const MAPPED_RECEIVES: u32 = 1 << 18;
-    /// Partitions that the card makes of keys of fixed width; without [`PARTITIONS`], not of bytes, of dictionaries' values, and by
-    /// ranges of numbers of 16 B, nor in regions with kinds of columns.
+    /// The card makes partitions from keys of fixed width. Without [`PARTITIONS`], not from bytes
+    /// or values of dictionaries, not by ranges of numbers of 16 B, and not in regions with kinds
+    /// of columns.
     pub const FIXED_KEYS: u32 = 1 << 19;
-    /// Every bit: what the reference model `soft:` does.
+    /// All bits: the features of the reference model `soft:`.
     pub const ALL: u32 = RECEIVES
         | SCATTERS
         | READS
@@ -122,7 +126,7 @@ pub mod features {
         | COLUMN_WRITES
         | MAPPED_RECEIVES
         | FIXED_KEYS;
-    /// What the RTL does.
+    /// Features of the RTL.
     pub const RTL: u32 = RECEIVES
         | READS
         | REQUESTS
@@ -170,10 +174,10 @@ pub const RECEIVE_DOORBELLS: Table = Table {
 /// The tables of a card that receives, by offset.
 pub const RECEIVE_TABLES: &[Table] = &[QUEUE_PAIR_ATTRIBUTES, RECEIVE_QUEUES, RECEIVE_DOORBELLS];
 
-/// What a memory key or a queue pair allows: the codes of `ibv_access_flags`. That the card reads
-/// memory for requests of its own host is always allowed.
+/// Rights of a memory key or a queue pair: the codes of `ibv_access_flags`. Reading memory for
+/// requests of its own host is always allowed to the card.
 pub mod rights {
-    /// The card writes to it for requests of its own host: receives, READs, atomics.
+    /// The card writes to the memory for requests of its own host: receives, READs, atomics.
     pub const LOCAL_WRITE: u32 = 1 << 0;
     /// A peer may WRITE.
     pub const REMOTE_WRITE: u32 = 1 << 1;
@@ -185,20 +189,20 @@ pub mod rights {
     pub const ALL: u32 = LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC;
 }
 
-/// READs and atomics that a queue pair may have outstanding in a direction, at most.
+/// Largest number of READs and atomics that a queue pair may have outstanding in a direction.
 pub const MAX_RD_ATOMIC: u8 = 16;
-/// The value of `rnr_retry` that stands for ever.
+/// Value of `rnr_retry` that sets no limit.
 pub const RNR_FOR_EVER: u8 = 7;
-/// Nanoseconds of a queue pair's timeout 0, which each further one doubles (0 itself stands for
-/// never).
+/// Duration in nanoseconds of a queue pair's timeout 0, which each further code doubles (0 itself
+/// stands for no timeout).
 pub const TIMEOUT_NS: u64 = 4096;
-/// How long an RNR NAK asks to wait, by its five bits, in units of 10 us (IBTA 1.4 table 45).
+/// Pause that an RNR NAK asks for, by its five bits, in units of 10 us (IBTA 1.4 table 45).
 pub const RNR_TIMERS: [u32; 32] = [
     65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536,
     2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 ];
-/// Bytes in front of a datagram in its receive: a global route header, or 20 B that are not written
-/// and the IPv4 header.
+/// Number of bytes in front of a datagram in its receive: a global route header, or 20 B that are
+/// not written and the IPv4 header.
 pub const GLOBAL_ROUTE: usize = 40;
 
 layout! {
@@ -263,16 +267,19 @@ layout! {
     }
 }
 
-/// Places for the regions of one receive, on a card with [`STRIDED_RECEIVES`](features::STRIDED_RECEIVES) and without
-/// [`SCATTERS`](features::SCATTERS): a contiguous region takes one, a strided one takes one and another for each extent of its
-/// pattern. If one of the regions is bitmapped or pointer-mapped, each of them takes as many as it has granules.
+/// Number of places for the regions of one receive, on a card with
+/// [`STRIDED_RECEIVES`](features::STRIDED_RECEIVES) and without [`SCATTERS`](features::SCATTERS): a
+/// contiguous region takes one, a strided one takes one and another for each extent of its pattern.
+/// If one of the regions is bitmapped or pointer-mapped, each of them takes as many as it has
+/// granules.
 pub const RECEIVE_PLACES: usize = 32;
-/// Receives of many regions that may be in use on such a card at a time: of more than 4, or of any that is not contiguous. While so many are, a message that would take another one finds none.
+/// Largest number of receives of many regions that may be in use on such a card at a time: of more
+/// than 4, or of any that is not contiguous. A message that would take another one finds none.
 pub const MANY_RECEIVES: usize = 512;
 
-/// The first byte of a receive queue's entry.
+/// First byte of a receive queue's entry.
 pub const RECEIVE_MAGIC: u8 = 0xd9;
-/// Granules of a receive queue's entry, at most.
+/// Largest number of granules of a receive queue's entry.
 pub const MAX_RECEIVE_GRANULES: usize = 2 + MAX_REGIONS * (2 + MAX_ELEMENTS);
 
 layout! {
@@ -331,35 +338,35 @@ layout! {
     }
 }
 
-/// What a receive got: the codes of `ibv_wc_opcode`.
+/// Kind of message that a receive got: the codes of `ibv_wc_opcode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ReceiveOpcode {
-    /// A SEND, of whatever kind: its regions were filled.
+    /// A SEND of any kind: the receive's regions were filled.
     Receive = 128,
-    /// A WRITE with immediate data: its regions were not touched.
+    /// A WRITE with immediate data: the receive's regions were not touched.
     ReceiveWithImm = 129,
 }
 
 /// Bits of [`ReceiveCompletion::flags`]: the codes of `ibv_wc_flags`.
 pub mod receive_flags {
-    /// The first 40 B are the [`GLOBAL_ROUTE`](super::GLOBAL_ROUTE).
+    /// The first 40 B are the datagram's [`GLOBAL_ROUTE`](super::GLOBAL_ROUTE).
     pub const GLOBAL_ROUTE: u8 = 1 << 0;
-    /// There is immediate data.
+    /// The message has immediate data.
     pub const IMM: u8 = 1 << 1;
     /// A remote key was invalidated.
     pub const INVALIDATED: u8 = 1 << 3;
-    /// The message was appended: an [`AppendCompletion`](crate::described::AppendCompletion). No code of
-    /// `ibv_wc_flags`.
+    /// The message was appended: the entry is an
+    /// [`AppendCompletion`](crate::described::AppendCompletion). This is no code of `ibv_wc_flags`.
     pub const APPENDED: u8 = 1 << 7;
 }
 
-/// What a work queue entry does that only a card does that receives, and only on RC: further values of
-/// [`WqeHeader::opcode`](crate::work_request::WqeHeader::opcode).
+/// Operations of a work queue entry that only a card that receives executes, and only on RC:
+/// further values of [`WqeHeader::opcode`](crate::work_request::WqeHeader::opcode).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ReliableOpcode {
-    /// SEND that invalidates a remote key, which stands in the head's `imm`.
+    /// SEND that invalidates a remote key, which is in the head's `imm`.
     SendInvalidate = 16,
     /// READ: the remote bytes fill the regions.
     Read = 17,
@@ -379,7 +386,7 @@ impl ReliableOpcode {
         Self::ALL.into_iter().find(|opcode| *opcode as u8 == code)
     }
 
-    /// True for those that carry [`AtomicOperands`].
+    /// True for opcodes with [`AtomicOperands`].
     pub fn is_atomic(self) -> bool {
         matches!(self, Self::CompareAndSwap | Self::FetchAndAdd)
     }
@@ -388,13 +395,14 @@ impl ReliableOpcode {
 /// Further bits of [`WqeHeader::flags`](crate::work_request::WqeHeader::flags), for a queue pair's own
 /// queue.
 pub mod request_flags {
-    /// An [`AddressHandle`](super::AddressHandle) follows the head: where this request goes. Only on UD.
+    /// An [`AddressHandle`](super::AddressHandle) follows the head: the destination of this
+    /// request. Only on UD.
     pub const ADDRESS: u8 = 1 << 5;
     /// The receiver's completion is a solicited one.
     pub const SOLICITED: u8 = 1 << 6;
-    /// It waits for the READs and atomics before it on its queue pair.
+    /// The request waits for the READs and atomics before it on its queue pair.
     pub const FENCE: u8 = 1 << 7;
-    /// All of them.
+    /// All of these flags.
     pub const ALL: u8 = ADDRESS | SOLICITED | FENCE;
 }
 
@@ -452,7 +460,7 @@ mod tests {
         assert!(end <= BAR2_SIZE);
         assert_eq!(QUEUE_PAIR_ATTRIBUTES.entry_size as usize, AttributesEntry::SIZE);
         assert_eq!(RECEIVE_QUEUES.entry_size as usize, ReceiveQueueEntry::SIZE);
-        // The word that makes an entry effective is its last.
+        // The word that makes an entry effective is its last one.
         assert_eq!(AttributesEntry::field("state").start, (AttributesEntry::SIZE - 4) * 8);
         assert_eq!(ReceiveQueueEntry::field("enable").start, (ReceiveQueueEntry::SIZE - 4) * 8);
     }
@@ -466,7 +474,7 @@ mod tests {
                 "{name}"
             );
         }
-        // The top bit of a number of a send queue.
+        // `receive` is the top bit of a send queue's number.
         let (queue, receive) = (Completion::field("queue"), ReceiveCompletion::field("receive"));
         assert_eq!(receive.start, queue.start + queue.width - 1);
     }

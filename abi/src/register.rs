@@ -5,32 +5,32 @@
 
 use crate::layout;
 
-/// Bytes of BAR2 that the card decodes.
+/// Number of bytes of BAR2 that the card decodes.
 pub const BAR2_SIZE: u32 = 1 << 24;
 
-/// What the host may do with a register.
+/// Access of the host to a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// The host reads it.
+    /// The host can read the register.
     ReadOnly,
-    /// The host reads and writes it.
+    /// The host can read and write the register.
     ReadWrite,
-    /// The host writes it; reads return 0.
+    /// The host can write the register; reads return 0.
     WriteOnly,
 }
 
 /// One 32-bit register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// Name.
+    /// Name of the register.
     pub name: &'static str,
     /// Byte offset in BAR2.
     pub offset: u32,
-    /// Access.
+    /// Access of the host.
     pub access: Access,
     /// Value after reset.
     pub reset: u32,
-    /// Meaning.
+    /// Documentation of the register.
     pub doc: &'static str,
 }
 
@@ -44,7 +44,7 @@ macro_rules! registers {
             doc: concat!($($doc),*),
         };)*
 
-        /// Every global register, by offset.
+        /// All global registers, in order of their offsets.
         pub const REGISTERS: &[Register] = &[$($name),*];
     };
 }
@@ -134,14 +134,14 @@ registers! {
     READ_BALANCE @ 0x064 ReadWrite = 256;
 }
 
-/// One 64-bit counter; it stops for nothing and wraps.
+/// One 64-bit counter, which wraps around and never stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// Name.
+    /// Name of the counter.
     pub name: &'static str,
     /// Byte offset of the low word in BAR2.
     pub offset: u32,
-    /// Meaning.
+    /// Documentation of the counter.
     pub doc: &'static str,
 }
 
@@ -160,7 +160,7 @@ macro_rules! counters {
             };)*
         }
 
-        /// Every counter, by offset.
+        /// All counters, in order of their offsets.
         pub const COUNTERS: &[Counter] = &[$(counter::$name),*];
     };
 }
@@ -211,28 +211,28 @@ counters! {
 }
 
 /// A table of equal entries that the host writes word by word; the last word of an entry makes the
-/// new entry effective. Reads return 0, but for the tables that are read only.
+/// new entry effective. Reads return 0, except for the tables that are read only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Name.
+    /// Name of the table.
     pub name: &'static str,
     /// Byte offset in BAR2.
     pub offset: u32,
-    /// Entries.
+    /// Number of entries.
     pub entries: u32,
-    /// Bytes of one entry.
+    /// Size of one entry in bytes.
     pub entry_size: u32,
-    /// Meaning.
+    /// Documentation of the table.
     pub doc: &'static str,
 }
 
 impl Table {
-    /// The byte offset of entry `index`.
+    /// Byte offset of entry `index`.
     pub const fn entry(&self, index: u32) -> u32 {
         self.offset + index * self.entry_size
     }
 
-    /// Bits of an index: the binary logarithm of the entries.
+    /// Number of bits of an index: the binary logarithm of the number of entries.
     pub const fn index_bits(&self) -> usize {
         self.entries.ilog2() as usize
     }
@@ -295,11 +295,11 @@ pub const SEND_QUEUE_ERRORS: Table = Table {
     doc: "Read only: 1 while the send queue is halted by an error, else 0.",
 };
 
-/// Bytes from a table to the next one: bits 20 to 23 of an address select the table, and those below
-/// the place in it.
+/// Distance in bytes from a table to the next one: bits 20 to 23 of an address select the table,
+/// and the lower ones the place in it.
 pub const TABLE_STRIDE: u32 = 0x10_0000;
 
-/// Every table, by offset.
+/// All tables, in order of their offsets.
 pub const TABLES: &[Table] = &[
     QUEUE_PAIRS,
     MEMORY_REGIONS,
@@ -310,7 +310,7 @@ pub const TABLES: &[Table] = &[
     SEND_QUEUE_ERRORS,
 ];
 
-// What the card decodes addresses and indices by.
+// The properties by which the card decodes addresses and indices.
 const _: () = {
     let mut k = 0;
     while k < TABLES.len() {

@@ -3,7 +3,7 @@
 
 use crate::layout;
 
-/// The UDP destination port of RoCEv2.
+/// UDP destination port of RoCEv2.
 pub const UDP_PORT: u16 = 4791;
 /// EtherType of IPv4.
 pub const ETHERTYPE_IPV4: u16 = 0x0800;
@@ -15,9 +15,9 @@ pub const IP_PROTOCOL_UDP: u8 = 17;
 pub const DEFAULT_PKEY: u16 = 0xffff;
 /// Time to live of the frames that the card sends.
 pub const TTL: u8 = 64;
-/// Bytes of the invariant CRC.
+/// Size of the invariant CRC in bytes.
 pub const ICRC_SIZE: usize = 4;
-/// Bytes on a 100 Gb/s wire beside the frame: preamble and start 8, gap 12, FCS 4.
+/// Number of bytes on a 100 Gb/s wire beside the frame: preamble and start 8, gap 12, FCS 4.
 pub const WIRE_OVERHEAD: usize = 24;
 /// Path MTUs, in bytes of payload.
 pub const MTUS: [u32; 5] = [256, 512, 1024, 2048, 4096];
@@ -223,15 +223,15 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Every transport, in code order.
+    /// All transports, in order of their codes.
     pub const ALL: [Self; 3] = [Self::Rc, Self::Uc, Self::Ud];
 
-    /// The transport with that code.
+    /// Returns the transport with that code.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
     }
 
-    /// The top three bits of the BTH opcode, in place.
+    /// Top three bits of the BTH opcode, in place.
     pub const fn opcode_bits(self) -> u8 {
         match self {
             Self::Rc => 0x00,
@@ -247,27 +247,28 @@ pub mod cnp {
     pub const OPCODE: u8 = 0x81;
     /// BECN, in the byte of the BTH that the ICRC does not cover.
     pub const BECN: u8 = 0x40;
-    /// Bytes behind the BTH.
+    /// Number of bytes behind the BTH.
     pub const PAYLOAD: usize = 16;
 
-    /// The rate of the link, in Mb/s: what a queue pair has that CNPs have not limited.
+    /// Rate of the link in Mb/s, which is that of a queue pair without a limit by CNPs.
     pub const LINE_RATE: u32 = 100_000;
-    /// The lowest rate that there is, in Mb/s.
+    /// Lowest rate that is possible, in Mb/s.
     pub const LEAST_RATE: u32 = 64;
-    /// The largest alpha, which stands for 1.
+    /// Largest value of alpha, which stands for 1.
     pub const ALPHA_ONE: u32 = (1 << 16) - 1;
-    /// The time of 64 B at 1 Mb/s, in 1/256 cycles: 512 bit, and 250 million cycles a second.
+    /// Time of 64 B at 1 Mb/s, in 1/256 cycles: 512 bit, and 250 million cycles a second.
     pub const AT_ONE_MBPS: u32 = (512 * 250) << 8;
 }
 
 /// Congestion marks in the two low bits of an IPv4 type of service (RFC 3168).
 pub mod ecn {
-    /// Those bits.
+    /// Mask of these two bits.
     pub const MASK: u8 = 3;
     /// The packet met congestion. 1 and 2 allow that mark, 0 does not.
     pub const CONGESTED: u8 = 3;
 
-    /// Whether a queue pair with that type of service has congestion control: its packets may be marked.
+    /// True if a queue pair with that type of service has congestion control: its packets may be
+    /// marked.
     pub const fn allows_mark(tos: u8) -> bool {
         matches!(tos & MASK, 1 | 2)
     }

@@ -23,7 +23,8 @@ use crate::{
     },
 };
 
-/// The bits of a field as hardware slices them: from the layout's bytes as one little-endian number.
+/// Returns the bits of a field as hardware slices them: from the layout's bytes as one
+/// little-endian number.
 fn hardware_slice<L: Layout>(bytes: &[u8], name: &str) -> Option<u64> {
     let field = L::field(name);
     let start = field.little_bit(L::ORDER)?;
@@ -37,7 +38,7 @@ fn hardware_slice<L: Layout>(bytes: &[u8], name: &str) -> Option<u64> {
     Some(value)
 }
 
-/// Whole bytes and single bits take different paths; both say the same.
+/// Whole bytes and single bits take different code paths, with the same result.
 #[test]
 fn a_field_of_whole_bytes_is_its_bits_one_by_one() {
     let value = 0x0123_4567_89ab_cdef_u64;
@@ -78,7 +79,7 @@ fn walk<L: Layout + PartialEq + core::fmt::Debug>() {
                 if let Some(sliced) = hardware_slice::<L>(&bytes, field.name) {
                     assert_eq!(sliced, value, "{}::{} in hardware", L::NAME, field.name);
                 }
-                // Only this field moved.
+                // Only this field has changed.
                 for other in L::FIELDS.iter().filter(|other| other.name != field.name) {
                     let kept = get_bits(&bytes, L::ORDER, other.start, other.width);
                     let full = u64::MAX >> (64 - other.width);
@@ -202,7 +203,7 @@ fn table_entries_have_the_size_of_their_layout() {
     assert_eq!(MEMORY_REGIONS.entry_size as usize, MemoryRegionEntry::SIZE);
     assert_eq!(SEND_QUEUES.entry_size as usize, SendQueueEntry::SIZE);
     assert_eq!(COMPLETION_QUEUES.entry_size as usize, CompletionQueueEntry::SIZE);
-    // The word that makes an entry effective is its last.
+    // The word that makes an entry effective is its last one.
     assert_eq!(QueuePairEntry::field("state").start, (QueuePairEntry::SIZE - 4) * 8);
     assert_eq!(MemoryRegionEntry::field("valid").start, (MemoryRegionEntry::SIZE - 4) * 8);
     assert_eq!(SendQueueEntry::field("enable").start, (SendQueueEntry::SIZE - 4) * 8);

@@ -52,34 +52,34 @@
 
 use crate::layout;
 
-/// Bytes of a granule.
+/// Size of a granule in bytes.
 pub const GRANULE: usize = 16;
-/// Bytes of a block: the unit of ring positions.
+/// Size of a block in bytes: the unit of ring positions.
 pub const BLOCK: usize = 64;
-/// Regions of one destination, at most.
+/// Largest number of regions of one destination.
 pub const MAX_REGIONS: usize = 16;
-/// Extents or columns of one region, at most.
+/// Largest number of extents or columns of one region.
 pub const MAX_ELEMENTS: usize = 16;
-/// Destinations of one shared send queue request, at most.
+/// Largest number of destinations of one shared send queue request.
 pub const MAX_DESTINATIONS: usize = 256;
-/// Regions of one request, those of all its destinations together, at most. Two such requests fit the card's
-/// memory.
+/// Largest number of regions of one request, all its destinations together. Two such requests fit
+/// the card's memory.
 pub const MAX_REQUEST_REGIONS: usize = 1024;
-/// Remote addresses of a request whose columns have some, those of all its destinations together, that a card with
-/// [`COLUMN_WRITES`](crate::receive::features::COLUMN_WRITES) and without [`COLUMNS`](crate::receive::features::COLUMNS) takes, at most.
+/// Largest number of remote columns of a request, all its destinations together, that a card with
+/// [`COLUMN_WRITES`](crate::receive::features::COLUMN_WRITES) and without
+/// [`COLUMNS`](crate::receive::features::COLUMNS) takes.
 pub const MAX_CARD_REMOTE_COLUMNS: usize = 512;
-/// Bytes of a payload that stands in its entry, at most: a block.
+/// Largest length of an inline payload in bytes: a block.
 pub const MAX_INLINE: usize = BLOCK;
-/// Bytes of one message, at most (IBTA 1.4 section 9.7.7.1.2: 2^31).
+/// Largest length of one message in bytes (IBTA 1.4 section 9.7.7.1.2: 2^31).
 pub const MAX_MESSAGE: u64 = 1 << 31;
-/// The longest DMA read that a request may ask for, as a binary logarithm of bytes; at least and
-/// at most.
+/// Limits of the longest DMA read that a request may ask for, as binary logarithms of bytes.
 pub const LOG_MAX_READ: core::ops::RangeInclusive<u8> = 6..=12;
-/// The widest gap in bytes that a request may have read through.
+/// Widest gap in bytes that a request may have read through.
 pub const MAX_MERGE_THRESHOLD: u16 = 4095;
-/// The first byte of a WQE.
+/// First byte of a WQE.
 pub const WQE_MAGIC: u8 = 0xd7;
-/// Granules of one WQE, at most.
+/// Largest number of granules of one WQE.
 pub const MAX_WQE_GRANULES: usize =
     2 + MAX_DESTINATIONS * 2 + MAX_REQUEST_REGIONS * (2 + MAX_ELEMENTS);
 
@@ -121,20 +121,20 @@ pub mod flags {
     /// One partitioned region stands in front of the destinations, which have none. Only on a
     /// shared send queue.
     pub const PARTITIONED: u8 = 1 << 1;
-    /// The request says how its data is fetched ([`WqeHeader::fetch_log_max_read`],
-    /// [`WqeHeader::fetch_merge_threshold`]); without it the card's registers do.
+    /// The request has a fetch plan ([`WqeHeader::fetch_log_max_read`],
+    /// [`WqeHeader::fetch_merge_threshold`]), instead of that of the card's registers.
     ///
     /// [`WqeHeader::fetch_log_max_read`]: super::WqeHeader::fetch_log_max_read
     /// [`WqeHeader::fetch_merge_threshold`]: super::WqeHeader::fetch_merge_threshold
     pub const FETCH_PLAN: u8 = 1 << 2;
-    /// The request writes a completion only if it fails.
+    /// The request has a completion only if it fails.
     pub const UNSIGNALED: u8 = 1 << 3;
-    /// The payload stands behind the destination, instead of regions that say where it is; it is one
-    /// message. Only on a queue pair's own queue, and for SENDs and WRITEs.
+    /// The payload stands behind the destination, instead of regions; it is one message. Only on a
+    /// queue pair's own queue, and for SENDs and WRITEs.
     pub const INLINE: u8 = 1 << 4;
-    /// Every flag that a queue pair's own queue takes.
+    /// All flags that a queue pair's own queue takes.
     pub const OWN: u8 = ELEMENT_MASK | FETCH_PLAN | UNSIGNALED | INLINE;
-    /// Every flag that a shared queue takes.
+    /// All flags that a shared queue takes.
     pub const SHARED: u8 = ELEMENT_MASK | FETCH_PLAN | UNSIGNALED | PARTITIONED;
 }
 
@@ -203,21 +203,21 @@ layout! {
 /// Bits of [`RegionShape::flags`].
 pub mod shape_flags {
     /// Bitmapped regions only: there is a second bitmap of as many rows, the *fetch rows*. The card
-    /// reads as if these rows were needed as well; it sends them no more than without.
+    /// reads as if these rows were needed as well; it does not send them.
     pub const FETCH_ROWS: u16 = 1 << 0;
     /// A [`KindElement`](super::KindElement) and an [`ElementSource`](super::ElementSource) stand in place of
     /// each element. No contiguous region has it, and none with [`FETCH_ROWS`].
     pub const COLUMN_KINDS: u16 = 1 << 1;
-    /// Pointer-mapped regions with [`COLUMN_KINDS`] only: each record has a pointer to a further one, as a
-    /// [`Chain`](super::Chain) says that follows the shape.
+    /// Pointer-mapped regions with [`COLUMN_KINDS`] only: each record has a pointer to a further
+    /// one. A [`Chain`](super::Chain) follows the shape.
     pub const CHASE: u16 = 1 << 2;
-    /// Partitioned regions only: the card makes the partition of each row, as a
-    /// [`PartitionFunction`](super::PartitionFunction) says that follows the shape.
+    /// Partitioned regions only: the card makes the partition of each row. A
+    /// [`PartitionFunction`](super::PartitionFunction) follows the shape.
     pub const PARTITION_BY: u16 = 1 << 3;
     /// Bitmapped regions with [`COLUMN_KINDS`] only: three bits, the place of row 0's bit in the bitmap's first
     /// byte, 0 (the least significant) to 7.
     pub const FIRST_BIT: u16 = 7 << FIRST_BIT_SHIFT;
-    /// Where [`FIRST_BIT`] begins.
+    /// Lowest bit of [`FIRST_BIT`].
     pub const FIRST_BIT_SHIFT: u32 = 4;
 }
 
@@ -279,7 +279,7 @@ layout! {
     }
 }
 
-/// Records of one chain, at most.
+/// Largest number of records of one chain.
 pub const MAX_CHAIN: u32 = 1 << 24;
 
 layout! {
@@ -300,25 +300,25 @@ layout! {
     }
 }
 
-/// Partitions that a hash makes, at most.
+/// Largest number of partitions that a hash makes.
 pub const MAX_PARTITIONS: u32 = 1 << 16;
-/// Values that separate the partitions of a range, at most.
+/// Largest number of splitters, which separate the partitions of a range.
 pub const MAX_SPLITTERS: u32 = 255;
-/// The seed of Spark's hash partitioning.
+/// Seed of Spark's hash partitioning.
 pub const SPARK_SEED: u32 = 42;
 
-/// How partitions are made.
+/// Function by which partitions are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PartitionBy {
-    /// Spark's Murmur3 of all keys, modulo the number of partitions, which is never negative.
+    /// Spark's Murmur3 of all keys, modulo the number of partitions; the result is never negative.
     Murmur3 = 0,
-    /// The number of splitters that are less than the key.
+    /// The number of splitters that are less than the key is the partition.
     Range = 1,
 }
 
 impl PartitionBy {
-    /// The function with that code.
+    /// Returns the function with that code.
     pub fn from_code(code: u8) -> Option<Self> {
         [Self::Murmur3, Self::Range].get(usize::from(code)).copied()
     }
@@ -344,48 +344,48 @@ layout! {
     }
 }
 
-/// What the values of a key are. All numbers are little-endian.
+/// Type of the values of a key. All numbers are little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum KeyType {
     /// Signed integers of 1, 2, 4, 8 or 16 B; dates and timestamps.
     Integer = 0,
-    /// Unsigned integers of 1, 2, 4, 8 or 16 B, of a range alone.
+    /// Unsigned integers of 1, 2, 4, 8 or 16 B; only for a range.
     Unsigned = 1,
     /// Floating-point numbers of 4 or 8 B.
     Float = 2,
-    /// Bits, or bytes that are 0 or not, of a hash alone.
+    /// Bits, or bytes that are 0 or not; only for a hash.
     Boolean = 3,
-    /// Bytes, or text, of a hash alone.
+    /// Bytes, or text; only for a hash.
     Bytes = 4,
-    /// Decimals of at most 18 digits, in signed integers of 16 B, of a hash alone.
+    /// Decimals of at most 18 digits, in signed integers of 16 B; only for a hash.
     Decimal = 5,
 }
 
 impl KeyType {
-    /// Every type, in code order.
+    /// All types, in order of their codes.
     pub const ALL: [Self; 6] =
         [Self::Integer, Self::Unsigned, Self::Float, Self::Boolean, Self::Bytes, Self::Decimal];
 
-    /// The type with that code.
+    /// Returns the type with that code.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
     }
 }
 
-/// What the values of a key are, as far as a function must know it.
+/// Form of the values of a key, as far as a function depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyValues {
-    /// So many bytes each.
+    /// Values of this many bytes each.
     Fixed(u64),
-    /// A variable number of bytes.
+    /// Values of a variable number of bytes.
     Variable,
-    /// Bits.
+    /// Values of one bit.
     Bits,
 }
 
 impl PartitionBy {
-    /// True if it makes partitions of such keys.
+    /// True if the function makes partitions of such keys.
     pub fn takes(self, key: KeyType, values: KeyValues) -> bool {
         use KeyValues::{Bits, Fixed, Variable};
         let is_hash = self == Self::Murmur3;
@@ -402,20 +402,20 @@ impl PartitionBy {
     }
 }
 
-/// Buffers that the views of a column point into, at most.
+/// Largest number of buffers that the views of a column point into.
 pub const MAX_VIEW_BUFFERS: u32 = 4096;
-/// Bytes of a view (Arrow's `Utf8View`, `BinaryView`).
+/// Size of a view in bytes (Arrow's `Utf8View`, `BinaryView`).
 pub const VIEW: usize = 16;
-/// Bytes of a value that stand in its view, at most.
+/// Largest length in bytes of a value that stands in its view.
 pub const VIEW_INLINE: u32 = 12;
 
-/// How the bytes of an element are found, in a region with [`shape_flags::COLUMN_KINDS`].
+/// Kind of an element, in a region with [`shape_flags::COLUMN_KINDS`]: how its bytes are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ElementKind {
     /// The entry is the value, of a fixed width.
     Fixed = 0,
-    /// The entry is a bit. Only of columns.
+    /// The entry is a bit. Only for columns.
     Bits = 1,
     /// The entry is two offsets of data, one behind the other (Arrow's `Utf8`, `Binary` and their large forms).
     Offsets = 2,
@@ -426,11 +426,11 @@ pub enum ElementKind {
 }
 
 impl ElementKind {
-    /// Every kind, in code order.
+    /// All kinds, in order of their codes.
     pub const ALL: [Self; 5] =
         [Self::Fixed, Self::Bits, Self::Offsets, Self::Views, Self::Dictionary];
 
-    /// The kind with that code.
+    /// Returns the kind with that code.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
     }
@@ -448,28 +448,28 @@ layout! {
     }
 }
 
-/// Remote addresses of a destination, at most.
+/// Largest number of remote columns of a destination.
 pub const MAX_REMOTE_COLUMNS: usize = 64;
 
-/// The order of the values of a message.
+/// Order of the values of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum MessageLayout {
-    /// Row by row.
+    /// Values go row by row.
     #[default]
     Rows = 0,
-    /// Column by column: the first value of each row, then the second of each, and so on.
+    /// Values go column by column: the first value of each row, then the second of each, and so on.
     Columns = 1,
 }
 
 impl MessageLayout {
-    /// The layout with that code.
+    /// Returns the layout with that code.
     pub fn from_code(code: u8) -> Option<Self> {
         [Self::Rows, Self::Columns].get(usize::from(code)).copied()
     }
 }
 
-/// What a work request does.
+/// Operation of a work request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Opcode {
@@ -484,20 +484,20 @@ pub enum Opcode {
 }
 
 impl Opcode {
-    /// Every opcode, in code order.
+    /// All opcodes, in order of their codes.
     pub const ALL: [Self; 4] = [Self::Send, Self::SendImm, Self::Write, Self::WriteImm];
 
-    /// The opcode with that code.
+    /// Returns the opcode with that code.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
     }
 
-    /// True for the opcodes that carry immediate data.
+    /// True for opcodes with immediate data.
     pub fn has_imm(self) -> bool {
         matches!(self, Self::SendImm | Self::WriteImm)
     }
 
-    /// True for the opcodes that carry a remote address.
+    /// True for opcodes with a remote address.
     pub fn is_write(self) -> bool {
         matches!(self, Self::Write | Self::WriteImm)
     }
@@ -519,17 +519,17 @@ pub enum RegionType {
 }
 
 impl RegionType {
-    /// Every type, in code order.
+    /// All types, in order of their codes.
     pub const ALL: [Self; 4] =
         [Self::Contiguous, Self::Strided, Self::Bitmapped, Self::PointerMapped];
 
-    /// The type of region `index` in [`Destination::types`].
+    /// Returns the type of region `index` in [`Destination::types`].
     pub fn of(types: u32, index: usize) -> Self {
         Self::ALL[(types >> (2 * index) & 3) as usize]
     }
 }
 
-/// Blocks that a WQE of that many granules takes in its ring.
+/// Number of blocks that a WQE of `granules` granules takes in its ring.
 pub const fn blocks(granules: usize) -> usize {
     granules.div_ceil(BLOCK / GRANULE)
 }

@@ -17,7 +17,8 @@ use crate::{
 /// Where events of completion queues arrive.
 pub struct drdma_comp_channel {
     channel: CompletionChannel,
-    /// The completion queues that were made with it, and are not destroyed.
+    /// Completion queues that were made with the channel, and are not destroyed, each with its
+    /// address in C.
     queues: Mutex<Vec<(CompletionQueue, usize)>>,
 }
 
@@ -91,7 +92,7 @@ pub unsafe extern "C" fn drdma_get_cq_event(
                 return Err(Failure::new(libc::EAGAIN, "there is no event"));
             };
             let queues = channel.queues();
-            // One that was destroyed meanwhile has no events.
+            // A queue that was destroyed since has no events.
             let Some((_, address)) = queues.iter().find(|(queue, _)| *queue == event) else {
                 continue;
             };
@@ -106,10 +107,10 @@ pub unsafe extern "C" fn drdma_get_cq_event(
     })
 }
 
-/// What C gave to be given back.
+/// Pointer of C that events return unchanged.
 struct Cookie(*mut c_void);
 
-// SAFETY: it is never looked at.
+// SAFETY: it is never dereferenced.
 unsafe impl Send for Cookie {}
 // SAFETY: likewise.
 unsafe impl Sync for Cookie {}

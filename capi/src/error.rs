@@ -12,7 +12,7 @@ use libdrdma::{
     RegionError,
 };
 
-/// An error as C sees it.
+/// An error for C: error number and text.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: c_int,
@@ -24,7 +24,7 @@ impl Failure {
         Self { code, text: text.to_string() }
     }
 
-    /// An argument that must not be NULL.
+    /// Makes the error for an argument that must not be NULL.
     pub fn null(argument: &str) -> Self {
         Self::new(libc::EINVAL, format!("{argument} is NULL"))
     }
@@ -90,7 +90,7 @@ impl From<PostError> for Failure {
     fn from(error: PostError) -> Self {
         let code = match &error {
             PostError::Card(error) => card(error),
-            // As ibv_post_send says it.
+            // ENOMEM, as of ibv_post_send.
             PostError::QueueFull { .. } | PostError::CompletionQueueFull { .. } => libc::ENOMEM,
             _ => libc::EINVAL,
         };
@@ -127,9 +127,9 @@ fn set(failure: Failure) -> c_int {
     failure.code
 }
 
-/// Does the work of a function; a panic in it is an error.
+/// Runs the body of a function; a panic in it is an error.
 fn run<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, c_int> {
-    // What a panic leaves behind is an object of C's, of which only the error is told.
+    // A panic may leave behind a damaged object of C, of which only the error is reported.
     let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
@@ -138,34 +138,34 @@ fn run<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, c_int> {
     result.map_err(set)
 }
 
-/// The result of a function that returns an error number.
+/// Runs the body of a function that returns an error number.
 pub(crate) fn status(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
     run(work).err().unwrap_or(0)
 }
 
-/// The result of a function that returns a count, or a negative error number.
+/// Runs the body of a function that returns a count, or a negative error number.
 pub(crate) fn count(work: impl FnOnce() -> Result<usize, Failure>) -> c_int {
     run(work).map_or_else(|code| -code, |count| count as c_int)
 }
 
-/// The result of a function that makes an object.
+/// Runs the body of a function that makes an object.
 pub(crate) fn object<T>(work: impl FnOnce() -> Result<T, Failure>) -> *mut T {
     run(work).map_or(ptr::null_mut(), |object| Box::into_raw(Box::new(object)))
 }
 
-/// The object behind a pointer of C's.
+/// Returns the object behind a pointer of C.
 ///
 /// # Safety
-/// It is NULL or points to a `T` that nobody changes or drops meanwhile.
+/// The pointer is NULL or points to a `T` that is neither changed nor dropped during the borrow.
 pub(crate) unsafe fn get<'a, T>(pointer: *const T, argument: &str) -> Result<&'a T, Failure> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::null(argument))
 }
 
-/// The array behind a pointer and a count of C's.
+/// Returns the array behind a pointer and a count of C.
 ///
 /// # Safety
-/// There are so many, or none, and nobody changes them meanwhile.
+/// There are `count` elements, or none, and they are not changed during the borrow.
 pub(crate) unsafe fn array<'a, T>(
     pointer: *const T,
     count: u32,
@@ -179,7 +179,7 @@ pub(crate) unsafe fn array<'a, T>(
     }
 }
 
-/// Takes an object back from C.
+/// Takes an object back from C, and drops it.
 ///
 /// # Safety
 /// The pointer is NULL or came from [`object`] and is used no longer.

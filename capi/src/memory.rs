@@ -13,14 +13,14 @@ use crate::{
     error::{Failure, get, object, status},
 };
 
-/// How long memory is waited for that the card is still reading.
+/// Longest time that drdma_dereg_mr waits for memory that the card is still reading.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Registered memory.
 pub struct drdma_mr {
     pub(crate) memory: Arc<MemoryRegion>,
     context: Context,
-    /// Gone when the card does not reach the memory any longer.
+    /// Dropped when the card no longer reaches the memory.
     reached: Weak<()>,
 }
 
@@ -38,7 +38,7 @@ pub enum drdma_access_flags {
     DRDMA_ACCESS_REMOTE_ATOMIC = 8,
 }
 
-/// The library's flags for those of C's `argument`.
+/// Converts the flags of C's `argument`.
 pub(crate) fn access_of(flags: u32, argument: &str) -> Result<Access, Failure> {
     use drdma_access_flags as flag;
     let known = [

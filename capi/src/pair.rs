@@ -49,7 +49,7 @@ pub struct drdma_qp_init_attr {
 /// A queue pair.
 pub struct drdma_qp {
     pair: Mutex<QueuePair<'static>>,
-    /// It has a receive queue, or uses a shared one.
+    /// The queue pair has a receive queue, or uses a shared one.
     receives: bool,
 }
 
@@ -197,7 +197,7 @@ pub enum drdma_qp_attr_mask {
     DRDMA_QP_MAX_QP_RD_ATOMIC = 16384,
 }
 
-/// All of them.
+/// Mask of all attributes.
 const KNOWN: u32 = (1 << 15) - 1;
 
 /// What drdma_modify_qp changes.
@@ -247,7 +247,7 @@ pub struct drdma_qp_attr {
 }
 
 impl drdma_qp_attr {
-    /// The mask of drdma_connect_qp.
+    /// Mask of the attributes for drdma_connect_qp.
     fn connecting(&self, transport: Transport, receives: bool) -> u32 {
         use drdma_qp_attr_mask as flag;
         let datagrams = transport == Transport::Ud;

@@ -219,10 +219,10 @@ fn row_mask(mask: u32) -> Result<RowMask, Failure> {
     }
 }
 
-/// How the values of a destination's messages follow each other.
+/// Layout of a destination's messages.
 struct Layout {
     order: MessageLayout,
-    /// Nothing, unless each column has an address.
+    /// Remote columns; empty unless each column has an address.
     columns: Vec<RemoteColumn>,
 }
 
@@ -263,7 +263,7 @@ impl Layout {
     }
 }
 
-/// Tells a request or a destination its layout.
+/// Sets the layout of a request or a destination.
 macro_rules! lay_out {
     ($request:expr, $layout:expr) => {{
         let (request, layout): (_, &Layout) = ($request, $layout);
@@ -282,7 +282,8 @@ const OWN_FLAGS: u32 = drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32
 /// The flags of a request to a shared send queue.
 const SHARED_FLAGS: u32 = drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32;
 
-/// Whether a completion reports a request's success; `known` are the flags that it may have.
+/// Returns whether a completion reports a request's success; `known` are the flags that are
+/// possible.
 fn is_signaled(flags: u32, known: u32) -> Result<bool, Failure> {
     match flags & !known {
         0 => Ok(flags & drdma_send_flags::DRDMA_SEND_UNSIGNALED as u32 == 0),
@@ -293,7 +294,8 @@ fn is_signaled(flags: u32, known: u32) -> Result<bool, Failure> {
     }
 }
 
-/// A shared send queue's operation; `known` are the opcodes that there are where it is asked for.
+/// Converts an operation of a shared send queue; `known` names the opcodes that are possible, for
+/// the error.
 fn opcode(opcode: u32, imm: u32, known: &str) -> Result<SharedOperation, Failure> {
     match opcode {
         0 => Ok(SharedOperation::Write),
@@ -316,7 +318,7 @@ pub(crate) unsafe fn build(
     regions.iter().map(|region| unsafe { region.build() }).collect()
 }
 
-/// A request of that name and opcode.
+/// Makes a request with the name and operation of `wr`.
 fn operation<'a>(wr: &drdma_send_wr) -> Result<WorkRequest<'a, 'static>, Failure> {
     use drdma_wr_opcode as code;
     let request = WorkRequest::new(wr.wr_id);
@@ -422,7 +424,7 @@ impl<'a> Locked<'a> {
             // SAFETY: the caller's promise.
             pairs.push(unsafe { get(destination.qp, "a destination's qp") }?);
         }
-        // Always in the same order, so that two threads do not wait for each other.
+        // The order is always the same, so that two threads do not wait for each other.
         pairs.sort_by_key(|pair| std::ptr::from_ref(*pair));
         pairs.dedup_by_key(|pair| std::ptr::from_ref(*pair));
         let lock = |pair: &'a drdma_qp| (std::ptr::from_ref(pair), pair.lock());

@@ -120,7 +120,7 @@ unsafe fn with_columns<B>(
     Ok(builder)
 }
 
-/// The same of extents.
+/// Folds the extents of C into a builder.
 ///
 /// # Safety
 /// C promises what is behind the pointers.
@@ -233,7 +233,7 @@ impl drdma_partitioned_region {
         unsafe { self.finish(region) }
     }
 
-    /// The same with ids that the card makes.
+    /// Like [`build`](Self::build), with ids that the card makes.
     ///
     /// # Safety
     /// C promises what is behind the pointers.

@@ -12,7 +12,7 @@ use crate::drdma_wr_opcode as code;
 
 mod typed;
 
-/// A card and what C makes of it.
+/// A card, and the objects that C has made of it.
 struct Node {
     card: SimulatedCard,
     context: *mut drdma_context,
@@ -74,7 +74,7 @@ fn last_error() -> String {
     unsafe { CStr::from_ptr(drdma_last_error()) }.to_str().unwrap().to_owned()
 }
 
-/// Lets time go on until nothing is to come any more.
+/// Advances the time until no event is due.
 fn run(nodes: &[Node; 2]) {
     while let Some(now) = nodes.iter().filter_map(|node| node.card.next_event_ns()).min() {
         for (node, other) in [(&nodes[0], &nodes[1]), (&nodes[1], &nodes[0])] {

@@ -24,7 +24,7 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// The folder of `libdrdma.so` and `libdrdma.a`, built as this test was.
+/// Returns the folder of `libdrdma.so` and `libdrdma.a`, built as this test was.
 fn libraries() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -35,7 +35,7 @@ fn libraries() -> &'static Path {
             command.arg("--release");
         }
         run(&mut command);
-        // target/PROFILE/deps/examples-HASH
+        // The test's path is target/PROFILE/deps/examples-HASH.
         let test = env::current_exe().unwrap();
         let folder = test.ancestors().nth(2).unwrap().to_owned();
         assert!(folder.join("libdrdma.so").is_file() && folder.join("libdrdma.a").is_file());
@@ -43,7 +43,7 @@ fn libraries() -> &'static Path {
     })
 }
 
-/// Compiles an example; `library` is what it is linked with.
+/// Compiles an example, and links it with `library`.
 fn compile(compiler: &[&str], source: &str, library: &[&str], out: &Path) -> PathBuf {
     let program = out.join("shuffle");
     let source = root().join("examples").join(source);

@@ -1,4 +1,4 @@
-//! `include/drdma.h` is what cbindgen makes of the sources.
+//! `include/drdma.h` is the header that cbindgen generates from the sources.
 
 use std::{env, fs, path::Path};
 

@@ -1,6 +1,6 @@
-//! Drives QEMU's `edu` device through VFIO: binding, a BAR, interrupts, DMA and its limits.
-//! `cargo xtask vm` runs it in a guest, where nothing but the device is emulated for it: kernel,
-//! IOMMU and `vfio-pci` are the real ones.
+//! Drives QEMU's `edu` device through VFIO: binding, a BAR, interrupts, DMA and its limits. `cargo
+//! xtask vm` runs it in a guest, where only the device is emulated: kernel, IOMMU and `vfio-pci`
+//! are the real ones.
 
 use std::{
     error::Error,
@@ -30,9 +30,9 @@ mod register {
     pub const DMA_COMMAND: u32 = 0x98;
 }
 
-/// Where the device has a buffer of 4 KiB.
+/// Address of the device's buffer of 4 KiB.
 const BUFFER: u32 = 0x4_0000;
-/// Where it sees memory: below the 28 bits that it can address.
+/// I/O virtual address of memory for the device: below the 28 bits that it can address.
 const IOVA: u32 = 0x10_0000;
 const START: u32 = 1;
 const TO_MEMORY: u32 = 2;
@@ -74,7 +74,7 @@ fn main() -> Result<()> {
     shared_group(&sysfs, &binder, behind_bridge.address)
 }
 
-/// A device that shares its group with one that the host drives.
+/// Checks a device that shares its group with one that the host drives.
 fn shared_group(sysfs: &Sysfs, binder: &Binder, address: PciAddress) -> Result<()> {
     binder.bind(address, true)?;
     let Err(VfioError::Pci(error @ PciError::NotViable { .. })) = PciFunction::open(sysfs, address)
@@ -91,7 +91,7 @@ fn shared_group(sysfs: &Sysfs, binder: &Binder, address: PciAddress) -> Result<(
     check("the other one has its driver again", unbound.driver.as_ref() == Some(driver))
 }
 
-/// What is no card, or open already, is refused.
+/// Checks that a device which is no card, or is open already, is refused.
 fn refuse(sysfs: &Sysfs, address: PciAddress) -> Result<()> {
     let error = vfio::open(&format!("vfio:{address}")).err();
     check("it is no card of ours", matches!(error, Some(VfioError::Bar { index: 2, .. })))?;
@@ -132,7 +132,7 @@ fn interrupts(function: &mut PciFunction, registers: &Bar) -> Result<()> {
     Ok(())
 }
 
-/// Lets the device copy, and waits until it has.
+/// Makes the device copy, and waits until it is done.
 fn copy(registers: &Bar, source: u32, destination: u32, bytes: u32, command: u32) -> Result<()> {
     registers.write(register::DMA_SOURCE, source)?;
     registers.write(register::DMA_DESTINATION, destination)?;
@@ -181,14 +181,14 @@ fn dma(function: &mut PciFunction, registers: &Bar) -> Result<()> {
     large_pages(function, registers)
 }
 
-/// Pages in the kernel's pool of large pages that nobody has.
+/// Number of free pages in the kernel's pool of large pages.
 fn free_large_pages() -> Result<usize> {
     let text = fs::read_to_string("/proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix("HugePages_Free:"));
     Ok(line.ok_or("this kernel has no large pages")?.trim().parse()?)
 }
 
-/// Memory from the pool of large pages, which has some, and then not enough.
+/// Checks memory from the pool of large pages, while it has some, and while it has too few.
 fn large_pages(function: &mut PciFunction, registers: &Bar) -> Result<()> {
     let before = free_large_pages()?;
     check("there are large pages", before >= 2)?;

@@ -1,4 +1,4 @@
-//! Turns all MSI-X vectors of a card on and off again, while it is used as ever: `vectors ADDRESS`.
+//! Turns all MSI-X vectors of a card on and off again, while the card is in use: `vectors ADDRESS`.
 //! `cargo xtask vm` runs it in a guest.
 
 use std::{env, error::Error};
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Ok(more) = function.enable_interrupts(Interrupt::MsiX, count + 1) {
         return Err(format!("{} vectors are on, and there are {count}", more.len()).into());
     }
-    // The table is in BAR0, which is mapped: both go on.
+    // The table of vectors is in BAR0, which is mapped as well: both work at once.
     println!("firmware: {}", card.firmware().is_some());
     card.function().disable_interrupts()?;
     let mut device = Device::open(Box::new(card))?;

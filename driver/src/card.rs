@@ -1,52 +1,53 @@
-//! The trait that every back end implements.
+//! The trait of all back ends.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::memory::DmaMemory;
 
-/// Why a card did not do what it was asked.
+/// Error of a card.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CardError {
-    /// A range of I/O virtual addresses that cannot be mapped.
+    /// A range of I/O virtual addresses cannot be mapped.
     #[error("cannot map {size} B at {iova:#x}: {reason}")]
     Map {
-        /// First I/O virtual address.
+        /// First I/O virtual address of the range.
         iova: u64,
-        /// Bytes.
+        /// Length in bytes.
         size: u64,
-        /// Why not.
+        /// Reason of the failure.
         reason: String,
     },
-    /// Memory that cannot be taken back. The card may still reach it.
+    /// Memory cannot be unmapped. The card may still reach it.
     #[error("cannot unmap what is at {iova:#x}: {reason}")]
     Unmap {
-        /// First I/O virtual address.
+        /// First I/O virtual address of the memory.
         iova: u64,
-        /// Why not.
+        /// Reason of the failure.
         reason: String,
     },
-    /// A register access outside the card's register space, or not aligned to 4 bytes.
+    /// A register access is outside the card's register space, or not aligned to 4 bytes.
     #[error("no register at offset {offset:#x}")]
     Register {
-        /// The offset in BAR2.
+        /// Offset in BAR2.
         offset: u32,
     },
-    /// It goes on working on what was taken from it: memory that it may read is not given back.
+    /// The card is still working on requests that were taken from it: memory that it may read is
+    /// not given back.
     #[error("the card is still busy after {waited:.1?}")]
     Busy {
-        /// How long that was waited for.
+        /// Time that was waited for the card.
         waited: Duration,
     },
-    /// The card, or what simulates it, has stopped working.
+    /// The card, or its simulation, has stopped working.
     #[error("the card failed: {0}")]
     Failed(String),
 }
 
-/// A D-RDMA card: what a real board offers to software, and nothing more.
+/// A D-RDMA card: the operations that a real board offers to software, and nothing more.
 ///
-/// One that is dropped is stopped first, whatever it is doing, and then what is still mapped is given
-/// up: nothing that it was given goes while it can touch it.
+/// A card that is dropped is stopped first, whatever it is doing, and then its mappings are
+/// removed: no memory is freed while the card can access it.
 pub trait Card: Send {
     /// Reads the 32-bit register at `offset` in BAR2.
     fn read(&mut self, offset: u32) -> Result<u32, CardError>;
@@ -59,17 +60,18 @@ pub trait Card: Send {
     /// The card keeps the memory alive until it is unmapped.
     fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError>;
 
-    /// Takes back what [`Card::map`] gave. When this returns, the card no longer touches it.
+    /// Unmaps memory that was mapped by [`Card::map`]. When this returns, the card no longer
+    /// accesses it.
     fn unmap(&mut self, iova: u64) -> Result<(), CardError>;
 
-    /// Lets a simulated card's time go on for a while (some hundred cycles). A real card's time
-    /// goes on by itself, and this looks now and then whether the card is still there. Call it in
-    /// every polling loop.
+    /// Advances a simulated card's time by a few hundred cycles. A real card's time advances by
+    /// itself, and this checks now and then whether the card is still present. Call it in every
+    /// polling loop.
     fn progress(&mut self) -> Result<(), CardError>;
 
-    /// The registers for threads that do not wait for each other. `None` (which is the default) for a
-    /// card whose time goes on in calls of this trait alone, as a simulated one's: a card that has a
-    /// window works by itself, and [`progress`](Self::progress) only looks whether it is there.
+    /// Registers for threads that do not wait for each other. `None` (the default) for a card whose
+    /// time advances only in calls of this trait, such as a simulated one: a card with a window
+    /// works by itself, and [`progress`](Self::progress) only checks that it is present.
     fn window(&self) -> Option<Arc<dyn RegisterWindow>> {
         None
     }
@@ -81,6 +83,6 @@ pub trait RegisterWindow: Send + Sync {
     /// take effect in order.
     ///
     /// # Errors
-    /// There is no such register, or the card is used no longer.
+    /// There is no such register, or the card is no longer used.
     fn write(&self, offset: u32, value: u32) -> Result<(), CardError>;
 }

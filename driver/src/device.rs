@@ -33,33 +33,33 @@ bitflags::bitflags! {
     }
 }
 
-/// How often a card is asked whether its reset is over before it counts as failed.
+/// Number of times that a card is polled for the end of its reset before it counts as failed.
 const RESET_POLLS: u32 = 100_000;
 
-/// Why a card was refused.
+/// Error of opening a card.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The register block is not a D-RDMA card's.
     #[error("not a D-RDMA card: its type is {found:#010x}, not {TYPE_ID:#010x}")]
     Type {
-        /// What the card says.
+        /// Value of the type register that was found.
         found: u32,
     },
-    /// The card's major version is another one.
+    /// The card has another major version.
     #[error(
         "the card has version {}, this software is for version {}",
         version(*found),
         version(VERSION_ID)
     )]
     Version {
-        /// What the card says.
+        /// Value of the version register that was found.
         found: u32,
     },
-    /// The card was built from other layouts or another register map.
+    /// The card was built from other layouts, or from another register map.
     #[error("the card has ABI {found:#018x}, this software has ABI {ABI_HASH:#018x}")]
     Abi {
-        /// What the card says.
+        /// ABI hash that was found.
         found: u64,
     },
     /// The card failed.
@@ -72,7 +72,7 @@ fn version(id: u32) -> String {
     format!("{major}.{minor}.{patch}")
 }
 
-/// Checks the type, major version and ABI that a card shows.
+/// Checks the type, major version and ABI of a card.
 ///
 /// # Errors
 /// The card does not fit this software; the message names both sides.
@@ -133,8 +133,8 @@ impl Device {
         Ok(device)
     }
 
-    /// Checks the card's type, major version and ABI, and leaves it as it is: for looking at a card
-    /// that somebody else uses.
+    /// Checks the card's type, major version and ABI, and changes nothing: for inspecting a card
+    /// that another program uses.
     ///
     /// # Errors
     /// A card that does not fit is refused; the message names both sides.
@@ -144,8 +144,8 @@ impl Device {
         Ok(device)
     }
 
-    /// Resets everything in the card, and waits until that is done. The card is disabled then.
-    /// Mapped memory stays mapped.
+    /// Resets everything in the card, and waits until that is done. The card is disabled
+    /// afterwards. Mapped memory stays mapped.
     ///
     /// # Errors
     /// The card failed, or its reset does not end.
@@ -160,7 +160,7 @@ impl Device {
         Err(CardError::Failed("its reset does not end".into()))
     }
 
-    /// Lets the card take doorbells and send.
+    /// Enables the card, so that it takes doorbells and sends.
     ///
     /// # Errors
     /// The card failed.
@@ -168,7 +168,7 @@ impl Device {
         self.write(CONTROL, Control::ENABLE.bits())
     }
 
-    /// Stops the card from taking doorbells and sending.
+    /// Disables the card, so that it takes no doorbells and does not send.
     ///
     /// # Errors
     /// The card failed.
@@ -176,9 +176,9 @@ impl Device {
         self.write(CONTROL, 0)
     }
 
-    /// True while any request is in progress in the card, be it that only its acknowledgement is
-    /// missing. When it is false, the card has read and written all that it is going to before the
-    /// next doorbell.
+    /// True while any request is in progress in the card, even if only its acknowledgement is
+    /// missing. When it is false, the card has finished all its reads and writes up to the next
+    /// doorbell.
     ///
     /// # Errors
     /// The card failed.
@@ -202,15 +202,15 @@ impl Device {
         self.card.write(register.offset, value)
     }
 
-    /// Writes the register at an offset in BAR2: of a table, say.
+    /// Writes the register at an offset in BAR2, for instance of a table.
     ///
     /// # Errors
-    /// There is none, or the card failed.
+    /// There is no such register, or the card failed.
     pub fn write_at(&mut self, offset: u32, value: u32) -> Result<(), CardError> {
         self.card.write(offset, value)
     }
 
-    /// Reads a counter: both words, again if the high one changed meanwhile.
+    /// Reads a counter: both words, and again if the high one changed in between.
     ///
     /// # Errors
     /// The card failed.
@@ -218,7 +218,7 @@ impl Device {
         loop {
             let low = self.card.read(counter.offset)?;
             let high = self.card.read(counter.offset + 4)?;
-            // A carry between the two reads shows as a low word that went down.
+            // A carry between the two reads shows as a decreased low word.
             if self.card.read(counter.offset)? >= low {
                 return Ok(u64::from(low) | u64::from(high) << 32);
             }
@@ -249,8 +249,8 @@ impl Device {
         Ok(())
     }
 
-    /// Writes an entry that is no single layout: `words` from its start on, and `end` in its last 16 B, the
-    /// last word last, which makes it effective. What is between them stays.
+    /// Writes an entry that is no single layout: `words` from its start on, and `end` in its last
+    /// 16 B, the last word last, which makes it effective. The words between them stay.
     ///
     /// # Errors
     /// The card failed.
@@ -276,7 +276,7 @@ impl Device {
         Ok(())
     }
 
-    /// Writes the one 32-bit field `name` of an entry.
+    /// Writes one 32-bit field of an entry, by its name.
     ///
     /// # Errors
     /// The card failed.
@@ -311,7 +311,7 @@ impl Device {
         table.entry(index)
     }
 
-    /// Tells the card how far a send queue is filled: `position` in blocks, modulo 2^32.
+    /// Rings the doorbell of a send queue: it is filled up to `position`, in blocks modulo 2^32.
     ///
     /// # Errors
     /// The card failed.
@@ -319,18 +319,18 @@ impl Device {
         self.card.write(Self::entry_offset(DOORBELLS, queue), position)
     }
 
-    /// The card's registers for threads that do not wait for each other, if it has them.
+    /// Registers for threads that do not wait for each other, if the card has them.
     pub fn window(&self) -> Option<Arc<dyn RegisterWindow>> {
         self.card.window()
     }
 
-    /// Makes memory visible to the card and returns the address of its first page there.
+    /// Maps memory for the card and returns the I/O virtual address of its first page.
     ///
     /// # Errors
-    /// No free address, or the card refused.
+    /// There is no free address, or the card refused.
     pub fn map(&mut self, memory: &DmaMemory) -> Result<u64, CardError> {
         let size = memory.mapped_len();
-        // The same calls give the same addresses, wherever this process has its own memory.
+        // The same calls give the same addresses, wherever this process's own memory lies.
         let like = if memory.is_foreign() { memory.as_ptr().addr() as u64 } else { 0 };
         let iova = self.iovas.allocate_at(size as u64, like).ok_or_else(|| CardError::Map {
             iova: 0,
@@ -345,10 +345,10 @@ impl Device {
         Ok(iova)
     }
 
-    /// Takes back what [`map`](Self::map) gave.
+    /// Unmaps memory that was mapped by [`map`](Self::map).
     ///
     /// # Errors
-    /// Nothing is mapped there, or the card failed; the address is not used again then.
+    /// No memory is mapped there, or the card failed; the address is not used again then.
     pub fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
         if self.mapped.remove(&iova).is_none() {
             let reason = "nothing is mapped there".into();
@@ -359,12 +359,13 @@ impl Device {
         Ok(())
     }
 
-    /// Ranges that are mapped: address and bytes.
+    /// Ranges that are mapped: I/O virtual address and length in bytes.
     pub fn mapped(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
         self.mapped.iter().map(|(iova, size)| (*iova, *size))
     }
 
-    /// Lets a simulated card's time go on, and notices a board that was removed; see [`Card::progress`].
+    /// Advances a simulated card's time, and notices a board that was removed; see
+    /// [`Card::progress`].
     ///
     /// # Errors
     /// The card failed.
@@ -384,7 +385,7 @@ mod tests {
 
     use super::*;
 
-    /// Registers that hold what is written, and a log of the writes.
+    /// Registers that hold the values written to them, and a log of the writes.
     #[derive(Clone, Default)]
     struct Registers(Arc<Mutex<State>>);
 
@@ -393,7 +394,7 @@ mod tests {
         words: HashMap<u32, u32>,
         writes: Vec<(u32, u32)>,
         mapped: Vec<u64>,
-        /// A counter's low word by read, then its high word.
+        /// Values of a counter's low word, one a read, and its high word.
         low: Vec<u32>,
         refuse_map: bool,
         stuck: bool,

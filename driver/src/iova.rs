@@ -1,35 +1,36 @@
-//! The addresses at which a card sees memory.
+//! I/O virtual addresses: those at which a card sees memory.
 
 use std::collections::BTreeMap;
 
 use crate::memory::{LARGE_PAGE, PAGE};
 
-/// The first I/O virtual address that is given out: above everything that fits 32 bits, so that a
-/// cut-off address never falls on memory.
+/// First I/O virtual address that is allocated: above all 32-bit addresses, so that a truncated
+/// address never falls on memory.
 pub const FIRST_IOVA: u64 = 0x1_0000_0000;
 
-/// Gives out I/O virtual addresses: whole pages, lowest first, an unmapped page behind each range.
-/// Ranges of at least [`LARGE_PAGE`] bytes start at multiples of it.
-/// The same calls in the same order give the same addresses.
+/// Allocates I/O virtual addresses: whole pages, lowest first, an unmapped page behind each range.
+/// Ranges of at least [`LARGE_PAGE`] bytes start at multiples of it. The same calls in the same
+/// order give the same addresses.
 #[derive(Clone, Debug, Default)]
 pub struct IovaAllocator {
     used: BTreeMap<u64, u64>,
 }
 
 impl IovaAllocator {
-    /// An allocator that has given out nothing.
+    /// An allocator without allocations.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The lowest free range of at least `size` bytes, or `None` when the 48 bits that an IOMMU
-    /// translates are used up.
+    /// Allocates the lowest free range of at least `size` bytes; `None` when the 48 bits that an
+    /// IOMMU translates are used up.
     pub fn allocate(&mut self, size: u64) -> Option<u64> {
         self.allocate_at(size, 0)
     }
 
-    /// Likewise, but a range of at least [`LARGE_PAGE`] bytes starts as far behind a multiple of it
-    /// as the address `like`, so that an IOMMU can use large pages where the host has some.
+    /// Like [`allocate`](Self::allocate), but a range of at least [`LARGE_PAGE`] bytes starts as
+    /// far behind a multiple of it as the address `like`, so that an IOMMU can use large pages
+    /// where the host has some.
     pub fn allocate_at(&mut self, size: u64, like: u64) -> Option<u64> {
         let page = PAGE as u64;
         let align = if size >= LARGE_PAGE as u64 { LARGE_PAGE as u64 } else { page };
@@ -49,7 +50,7 @@ impl IovaAllocator {
         Some(at)
     }
 
-    /// Takes a range back. True if `iova` was given out.
+    /// Frees a range. True if `iova` was allocated.
     pub fn free(&mut self, iova: u64) -> bool {
         self.used.remove(&iova).is_some()
     }

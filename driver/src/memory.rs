@@ -14,15 +14,16 @@ use std::{
 
 use memmap2::{Advice, MmapMut, MmapOptions, MmapRaw};
 
-/// Bytes of a page: the unit in which memory is mapped for a card.
+/// Size of a page in bytes: the unit in which memory is mapped for a card.
 pub const PAGE: usize = 4096;
 
-/// Bytes that a processor's cache takes from memory together.
+/// Size of a processor's cache line in bytes.
 #[cfg(target_arch = "x86_64")]
 const CACHE_LINE: usize = 64;
 
-/// Bytes of a large page, of which an IOMMU keeps one entry instead of 512. Memory of at least so
-/// many bytes is made of them where the host has some, and gets an I/O virtual address on them.
+/// Size in bytes of a large page, for which an IOMMU keeps one entry instead of 512. Memory of at
+/// least this size is made of large pages where the host has some, and gets an I/O virtual address
+/// that suits them.
 pub const LARGE_PAGE: usize = 1 << LARGE_PAGE_BITS;
 const LARGE_PAGE_BITS: u8 = 21;
 
@@ -30,21 +31,21 @@ const LARGE_PAGE_BITS: u8 = 21;
 /// bytes that the application owns ([`from_raw`](Self::from_raw)). Clones share the same bytes.
 ///
 /// A card and other threads read and write it at any time, so it is never lent as a slice: bytes
-/// are copied in and out with relaxed atomic accesses, which race with nothing. What a copy that
-/// overlaps a concurrent write gives is a mixture of old and new bytes.
+/// are copied in and out with relaxed atomic accesses, which are no data races. A copy that
+/// overlaps a concurrent write holds a mixture of old and new bytes.
 #[derive(Clone)]
 pub struct DmaMemory {
-    /// Keeps the bytes where they are.
+    /// Owner that keeps the bytes in place.
     owner: Arc<dyn Any + Send + Sync>,
-    /// The first page.
+    /// Address of the first page.
     pages: *mut u8,
-    /// The bytes of the pages that this process may touch, on behalf of a simulated card as well:
-    /// what lies beside an application's bytes belongs to somebody else.
+    /// Range of the bytes that this process may access, also on behalf of a simulated card: bytes
+    /// beside those of the application belong to somebody else.
     usable: Range<usize>,
     len: usize,
     size: usize,
     foreign: bool,
-    /// This process may write.
+    /// This process may write to the bytes.
     writable: bool,
     card_writes: bool,
 }
@@ -65,8 +66,8 @@ impl fmt::Debug for DmaMemory {
     }
 }
 
-/// Zeroed memory of at least `size` bytes: from the host's pool of large pages if it has enough of
-/// them (`vm.nr_hugepages`), or else of pages that the kernel may put together.
+/// Allocates zeroed memory of at least `size` bytes: from the host's pool of large pages if it has
+/// enough of them (`vm.nr_hugepages`), or else of pages that the kernel may combine.
 fn allocate(size: usize) -> io::Result<MmapMut> {
     if size < LARGE_PAGE {
         return own(MmapOptions::new().len(size).map_anon()?);
@@ -77,14 +78,14 @@ fn allocate(size: usize) -> io::Result<MmapMut> {
         return own(mapping);
     }
     let mapping = MmapOptions::new().len(size).map_anon()?;
-    // A wish: a kernel that cannot has small pages.
+    // Large pages are optional: a kernel without them uses small ones.
     let _ = mapping.advise(Advice::HugePage);
     own(mapping)
 }
 
-/// Keeps a mapping from the children of this process. If they shared its pages until one of both
-/// writes, kernels before 5.9 would give this process others then, while the card goes on with the
-/// first.
+/// Excludes a mapping from the children of this process. If they shared its pages until one of both
+/// writes, kernels before 5.9 could then give this process new pages, while the card continues with
+/// the old ones.
 fn own(mapping: MmapMut) -> io::Result<MmapMut> {
     mapping.advise(Advice::DontFork)?;
     Ok(mapping)
@@ -94,7 +95,7 @@ impl DmaMemory {
     /// Allocates at least `len` zero bytes.
     ///
     /// # Errors
-    /// What the operating system says when it has no memory.
+    /// The error of the operating system if it has no memory.
     pub fn new(len: usize) -> io::Result<Self> {
         let size = len.max(1).checked_next_multiple_of(PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self::of_mapping(MmapRaw::from(allocate(size)?), len, size))
@@ -116,12 +117,12 @@ impl DmaMemory {
     /// The pages around `len` bytes at `pointer`, which `owner` keeps there. A real card reaches whole
     /// pages; a simulated one reads what is beside the bytes as 0, and cannot write it.
     ///
-    /// Unlike memory of [`new`](Self::new), the pages are not kept from children of this process
-    /// (`fork`). Kernels before 5.9 may give this process other pages then, while the card goes on
-    /// with the first ones.
+    /// Unlike memory of [`new`](Self::new), the pages are shared with children of this process
+    /// (`fork`). Kernels before 5.9 may give this process other pages then, while the card
+    /// continues with the first ones.
     ///
     /// # Errors
-    /// No byte, or bytes beyond the end of the address space.
+    /// There is no byte, or bytes lie beyond the end of the address space.
     ///
     /// # Safety
     /// The bytes stay allocated, initialised and at this address until the owner is dropped. While
@@ -157,24 +158,24 @@ impl DmaMemory {
         })
     }
 
-    /// The same memory, which the card is only going to read: an IOMMU refuses it everything else.
+    /// Makes the memory read-only for the card: an IOMMU refuses all other accesses.
     #[must_use]
     pub fn read_by_card(mut self) -> Self {
         self.card_writes = false;
         self
     }
 
-    /// The same memory as a card gets it, which cannot write what it is only going to read.
+    /// Returns a handle for the card, which cannot write if the memory is read-only for it.
     pub(crate) fn for_card(&self) -> Self {
         Self { writable: self.writable && self.card_writes, ..self.clone() }
     }
 
-    /// True if the card may write to the memory, and not only read it.
+    /// True if the card may write to the memory as well as read it.
     pub fn is_written_by_card(&self) -> bool {
         self.card_writes
     }
 
-    /// Where the first byte lies in the first page: 0 unless it is an application's own memory.
+    /// Offset of the first byte in the first page: 0 unless it is an application's own memory.
     #[inline]
     pub fn offset(&self) -> usize {
         self.usable.start
@@ -185,18 +186,18 @@ impl DmaMemory {
         self.foreign
     }
 
-    /// What keeps the bytes where they are.
+    /// Returns the owner that keeps the bytes in place.
     pub fn into_owner(self) -> Arc<dyn Any + Send + Sync> {
         self.owner
     }
 
-    /// The whole pages of a file that others map as well, another process's memory say. Whoever has
-    /// the file must not make it shorter as long as this is there: touching pages that it lost ends
-    /// the process.
+    /// Maps the whole pages of a file that others map as well, for instance another process's
+    /// memory. The file must not be truncated as long as this exists: an access to a truncated page
+    /// ends the process.
     ///
     /// # Errors
-    /// What the operating system says: the file is not open for reading and writing, or cannot be
-    /// mapped; or it has not a whole page.
+    /// The error of the operating system: the file is not open for reading and writing, or cannot
+    /// be mapped; or it is shorter than a page.
     pub fn shared(file: &File) -> io::Result<Self> {
         let bytes = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
         let size = bytes / PAGE * PAGE;
@@ -207,8 +208,8 @@ impl DmaMemory {
         Ok(Self::of_mapping(mapping, size, size))
     }
 
-    /// A part of it, which shares its bytes: `len` bytes, a multiple of [`PAGE`], from `offset`,
-    /// one as well. `None` if it is not that, or not in the mapped pages.
+    /// Returns a part that shares the bytes of this memory: `len` bytes from `offset`, both
+    /// multiples of [`PAGE`]. `None` if they are not, or the part is not in the mapped pages.
     #[must_use]
     pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
         let end = offset.checked_add(len)?;
@@ -223,12 +224,12 @@ impl DmaMemory {
         })
     }
 
-    /// True if somebody else has the same memory, or a part of it.
+    /// True if another handle of the same memory, or of a part of it, exists.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.owner) > 1
     }
 
-    /// Bytes that were asked for.
+    /// Number of bytes that were asked for.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -238,13 +239,13 @@ impl DmaMemory {
         self.len == 0
     }
 
-    /// Bytes that are mapped for a card: whole pages of [`PAGE`] bytes.
+    /// Number of bytes that are mapped for a card: whole pages of [`PAGE`] bytes.
     #[inline]
     pub fn mapped_len(&self) -> usize {
         self.size
     }
 
-    /// The address at which this process sees the first page.
+    /// Address of the first page in this process.
     #[inline]
     pub fn as_ptr(&self) -> *mut u8 {
         self.pages
@@ -260,7 +261,7 @@ impl DmaMemory {
         );
     }
 
-    /// The same for bytes that must be this memory's own.
+    /// Like [`check`](Self::check), for bytes that must be usable.
     #[inline]
     fn check_usable(&self, offset: usize, len: usize) {
         self.check(offset, len);
@@ -298,10 +299,10 @@ impl DmaMemory {
         unsafe { AtomicU32::from_ptr(self.as_ptr().add(offset).cast()) }
     }
 
-    /// Copies bytes in. `offset` counts from the first page's start.
+    /// Copies bytes into the memory. `offset` counts from the first page's start.
     ///
     /// # Panics
-    /// If they do not fit in the mapped pages, or are beside an application's memory, or that cannot
+    /// If the bytes do not fit in the mapped pages, lie beside an application's memory, or cannot
     /// be written.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check_usable(offset, bytes.len());
@@ -310,7 +311,7 @@ impl DmaMemory {
         fence(Ordering::Release);
     }
 
-    /// Copies bytes in where they are usable and can be written.
+    /// Copies bytes into memory that is usable and can be written.
     #[inline]
     fn copy_in(&self, offset: usize, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(bytes.len().min(offset.wrapping_neg() % 8));
@@ -327,11 +328,11 @@ impl DmaMemory {
         }
     }
 
-    /// Copies bytes out. `offset` counts from the first page's start; what is beside an application's
-    /// memory reads as 0.
+    /// Copies bytes out of the memory. `offset` counts from the first page's start; bytes beside an
+    /// application's memory read as 0.
     ///
     /// # Panics
-    /// If they are not in the mapped pages.
+    /// If the bytes are not in the mapped pages.
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         self.check(offset, bytes.len());
         let end = offset + bytes.len();
@@ -350,7 +351,7 @@ impl DmaMemory {
         self.copy_out(offset, bytes);
     }
 
-    /// Copies usable bytes out.
+    /// Copies usable bytes out of the memory.
     #[inline]
     fn copy_out(&self, offset: usize, bytes: &mut [u8]) {
         let (head, rest) = bytes.split_at_mut(bytes.len().min(offset.wrapping_neg() % 8));
@@ -368,8 +369,10 @@ impl DmaMemory {
         }
     }
 
-    /// Copies values of `width` bytes out: for each of `rows`, which ascend, the one `step` bytes times its distance from the first of
-    /// `rows` behind `offset`, each `pitch` bytes behind the one before in `out`. False if they are not all usable: nothing is copied.
+    /// Copies values of `width` bytes out of the memory. The value of the first of `rows`, which
+    /// ascend, is at `offset`, and that of any other `step` bytes times its distance from the first
+    /// row behind. In `out`, each is `pitch` bytes behind the one before. False if they are not all
+    /// usable: nothing is copied then.
     ///
     /// # Panics
     /// If `out` is too short.
@@ -395,7 +398,8 @@ impl DmaMemory {
         let from = |step: usize| move |row: u32| offset + (row - *first) as usize * step;
         let place = from(step);
         match width {
-            // Nearly always, values lie one behind the other: `step` is known to the compiler as well.
+            // Nearly always, values lie one behind the other: then the compiler knows `step` as
+            // well.
             4 if aligned(4) && step == 4 => self.copy_rows_out::<4>(from(4), rows, out, pitch),
             8 if aligned(8) && step == 8 => self.copy_rows_out::<8>(from(8), rows, out, pitch),
             16 if aligned(8) && step == 16 => self.copy_rows_out::<16>(from(16), rows, out, pitch),
@@ -411,8 +415,9 @@ impl DmaMemory {
         true
     }
 
-    /// Copies values out whose width is known to the compiler: 4, 8 or 16 bytes, aligned to 4 or 8. It is part of its
-    /// callers, so that a `place` by a constant step is known as well.
+    /// Copies values out of the memory whose width the compiler knows: 4, 8 or 16 bytes, aligned to
+    /// 4 or 8. It is inlined into its callers, so that a `place` with a constant step is known as
+    /// well.
     #[inline(always)]
     fn copy_rows_out<const WIDTH: usize>(
         &self,
@@ -425,7 +430,8 @@ impl DmaMemory {
         let out = out.as_mut_ptr();
         for (k, row) in rows.iter().enumerate() {
             let at = place(*row);
-            // SAFETY: so many bytes are behind the last one, as asserted above; `out` is not used otherwise meanwhile.
+            // SAFETY: the assertion above leaves that many bytes behind the last one; `out` is not
+            // used otherwise during the borrow.
             let out = unsafe { &mut *out.add(k * pitch).cast::<[u8; WIDTH]>() };
             if WIDTH == 4 {
                 out.copy_from_slice(&self.half(at).load(Ordering::Relaxed).to_ne_bytes());
@@ -437,11 +443,12 @@ impl DmaMemory {
         }
     }
 
-    /// Copies `count` values of `width` bytes in, one behind the other from `offset` on: each `pitch` bytes behind the one before in
-    /// `bytes`. False if there is not that much usable memory, or it cannot be written: nothing is copied.
+    /// Copies `count` values of `width` bytes into the memory, one behind the other from `offset`
+    /// on. In `bytes`, each is `pitch` bytes behind the one before. False if there is less usable
+    /// memory, or it cannot be written: nothing is copied then.
     ///
     /// # Panics
-    /// If `bytes` are too few.
+    /// If `bytes` are too short.
     pub fn write_values(
         &self,
         offset: usize,
@@ -472,8 +479,8 @@ impl DmaMemory {
         true
     }
 
-    /// Tells the processor that `len` bytes from `offset` on are soon going to be written. Bytes that are not usable are
-    /// left out.
+    /// Hints to the processor that `len` bytes from `offset` on will be written soon. Bytes that
+    /// are not usable are ignored.
     #[inline]
     pub fn prefetch_for_write(&self, offset: usize, len: usize) {
         #[cfg(target_arch = "x86_64")]
@@ -490,7 +497,8 @@ impl DmaMemory {
         let _ = (offset, len);
     }
 
-    /// Copies values in whose width is known to the compiler: 4, 8 or 16 bytes, aligned to 4 or 8.
+    /// Copies values into the memory whose width the compiler knows: 4, 8 or 16 bytes, aligned to 4
+    /// or 8.
     #[inline]
     fn copy_values_in<const WIDTH: usize>(
         &self,
@@ -503,7 +511,7 @@ impl DmaMemory {
         let bytes = bytes.as_ptr();
         for k in 0..count {
             let at = offset + k * WIDTH;
-            // SAFETY: so many bytes are behind the last one, as asserted above.
+            // SAFETY: the assertion above leaves that many bytes behind the last one.
             let value = unsafe { &*bytes.add(k * pitch).cast::<[u8; WIDTH]>() };
             if let Some(half) = value.first_chunk().filter(|_| WIDTH == 4) {
                 self.half(at).store(u32::from_ne_bytes(*half), Ordering::Relaxed);
@@ -515,11 +523,11 @@ impl DmaMemory {
         }
     }
 
-    /// Writes aligned little-endian 64-bit words, which the card may read at any time; whatever
-    /// is written after them (a doorbell, say) is seen after them.
+    /// Writes aligned little-endian 64-bit words, which the card may read at any time; later writes
+    /// (for instance of a doorbell) become visible after them.
     ///
     /// # Panics
-    /// If `offset` is not a multiple of 8, or they do not fit in the mapped pages.
+    /// If `offset` is not a multiple of 8, or the words do not fit in the mapped pages.
     #[inline]
     pub fn write_words(&self, offset: usize, words: &[u64]) {
         assert!(offset.is_multiple_of(8), "offset {offset} is not a multiple of 8");
@@ -531,10 +539,11 @@ impl DmaMemory {
         fence(Ordering::Release);
     }
 
-    /// Reads an aligned 32-bit word that a card may be writing, and everything before it.
+    /// Reads an aligned 32-bit word that a card may be writing; later reads see all that the card
+    /// wrote before it.
     ///
     /// # Panics
-    /// If `offset` is not a multiple of 4, or outside.
+    /// If `offset` is not a multiple of 4, or the word is outside the memory.
     #[inline]
     pub fn load_u32(&self, offset: usize) -> u32 {
         assert!(offset.is_multiple_of(4), "offset {offset} is not a multiple of 4");
@@ -542,10 +551,11 @@ impl DmaMemory {
         u32::from_le(self.half(offset).load(Ordering::Acquire))
     }
 
-    /// Reads an aligned 64-bit word that a card may be writing, and everything before it.
+    /// Reads an aligned 64-bit word that a card may be writing; later reads see all that the card
+    /// wrote before it.
     ///
     /// # Panics
-    /// If `offset` is not a multiple of 8, or outside.
+    /// If `offset` is not a multiple of 8, or the word is outside the memory.
     #[inline]
     pub fn load_u64(&self, offset: usize) -> u64 {
         assert!(offset.is_multiple_of(8), "offset {offset} is not a multiple of 8");
@@ -554,7 +564,8 @@ impl DmaMemory {
     }
 }
 
-/// True if `len` bytes reach as far as `count` values of `width` bytes, each `pitch` bytes behind the one before.
+/// True if `count` values of `width` bytes, each `pitch` bytes behind the one before, fit in `len`
+/// bytes.
 #[inline]
 fn reaches(len: usize, count: usize, pitch: usize, width: usize) -> bool {
     let Some(before) = count.checked_sub(1) else { return true };
@@ -564,12 +575,12 @@ fn reaches(len: usize, count: usize, pitch: usize, width: usize) -> bool {
         .is_some_and(|end| end <= len)
 }
 
-/// Numbers of rows, none of which is below the one before it.
+/// Row numbers in ascending order; equal ones may repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ascending<'a>(&'a [u32]);
 
 impl<'a> Ascending<'a> {
-    /// `None` if one is below the one before it.
+    /// Checks the order; `None` if a number is below the one before it.
     pub fn new(rows: &'a [u32]) -> Option<Self> {
         rows.is_sorted().then_some(Self(rows))
     }

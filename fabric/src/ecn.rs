@@ -3,15 +3,15 @@
 use drdma_abi::roce::{ETHERTYPE_IPV4, ETHERTYPE_VLAN, Ethernet, Ipv4, VlanTag, ecn};
 use drdma_semantics::icrc::internet_checksum;
 
-/// Neither end knows of marks.
+/// ECN field of a packet whose ends do not support marks.
 const NOT_CAPABLE: u8 = 0;
 
 /// Offsets in an IPv4 header.
 const TOS: usize = 1;
 const CHECKSUM: usize = 10;
 
-/// Marks an IPv4 frame whose sender allows it; false if it does not. The header's checksum stays right.
-/// The mark is no part of what RoCEv2's invariant CRC covers.
+/// Marks an IPv4 frame whose sender allows it; false if it does not. The header's checksum stays
+/// correct. RoCEv2's invariant CRC does not cover the mark.
 pub fn mark(frame: &mut [u8]) -> bool {
     let tag =
         if frame.get(12..14) == Some(&ETHERTYPE_VLAN.to_be_bytes()) { VlanTag::SIZE } else { 0 };

@@ -1,4 +1,4 @@
-//! Several cards in one simulated time, or one at a wire.
+//! Several cards in one simulated time, or one connected to a wire.
 //!
 //! | module | |
 //! |---|---|
@@ -6,11 +6,11 @@
 //! | [`ecn`] | congestion marks in IPv4 headers |
 //! | [`slot_card`] | any simulated card in its slot, on the simulation's time |
 //! | [`simulation`] | cards at the ports of a network, in one time |
-//! | [`nodes`] | the same for programs: an open card a node, and time that goes on when the program says so |
+//! | [`nodes`] | the same for programs: an open card a node, and time that the program advances |
 //! | [`wired`] | a node in a process of its own: a wire that leads out of it, and the machine's time |
 //!
-//! Everything here but [`wired`] follows from the configuration and its seed: no clock of the machine, and no order
-//! in which threads run, has a part in it.
+//! All results except those of [`wired`] depend only on the configuration and its seed: not on a
+//! clock of the machine, nor on the order in which threads run.
 #![deny(unsafe_code)]
 
 pub mod config;
@@ -33,5 +33,5 @@ pub use slot_card::SlotCard;
 pub use time::Time;
 pub use wired::{Wake, WiredNode};
 
-/// Frames that may overtake one that is held back.
+/// Largest number of frames that may overtake one that is held back.
 pub const MAX_OVERTAKING: u64 = 8;

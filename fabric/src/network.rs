@@ -4,59 +4,60 @@
 //! the time of its bits and the link's delay), meets its faults there, waits in the queue of the output
 //! that leads to its destination MAC address, and takes the same times once more.
 //!
-//! The network works in slices of time. Whoever drives it gives it all frames that leave before a
-//! moment, in the order of time for each card, and then lets it advance to that moment. What arrives at
-//! the cards does not depend on where the slices are cut, or on which card's frames were given
-//! first: frames that reach the switch at one moment go in the order of the ports.
+//! The network works in slices of time. Its owner passes it all frames that leave before a given
+//! time, in order of time for each card, and then advances it to that time. The frames that arrive
+//! at the cards do not depend on where the slices are cut, or on which card's frames were passed
+//! first: frames that reach the switch at the same time are handled in the order of the ports.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::{MAX_OVERTAKING, NetworkConfig, Time, output::Output, random::Random};
 
-/// Bytes of the frames that a frame is held back for at most: the longest that RoCEv2 has, and a bit more.
+/// Number of bytes of frames for which a frame is held back at most: slightly more than the longest
+/// frame of RoCEv2.
 const LONG_FRAME: usize = 4200;
 
-/// A card's place at the switch: its index in the list that the network was made with.
+/// A port of the switch: the card's index in the list that the network was made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub usize);
 
-/// What one card's two links carried, and what the switch did with it.
+/// Counters of one card's two links, and of the switch's actions on its frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
-    /// Frames from the card.
+    /// Number of frames from the card.
     pub sent_frames: u64,
-    /// Their bytes, without FCS.
+    /// Number of bytes of these frames, without FCS.
     pub sent_bytes: u64,
-    /// Of those, frames that a fault lost.
+    /// Number of these frames that a fault lost.
     pub lost: u64,
-    /// Frames that were doubled.
+    /// Number of frames that were duplicated.
     pub duplicated: u64,
-    /// Frames that were held back.
+    /// Number of frames that were held back.
     pub reordered: u64,
-    /// Frames that a bit was flipped in.
+    /// Number of frames in which a bit was flipped.
     pub corrupted: u64,
-    /// Frames to a MAC address that no card has.
+    /// Number of frames to a MAC address that no card has.
     pub unknown: u64,
-    /// Frames to the card.
+    /// Number of frames to the card.
     pub frames: u64,
-    /// Their bytes, without FCS.
+    /// Number of bytes of these frames, without FCS.
     pub bytes: u64,
-    /// Frames to the card that were dropped because its queue was full.
+    /// Number of frames to the card that were dropped because its queue was full.
     pub dropped: u64,
-    /// Frames to the card that were marked.
+    /// Number of frames to the card that were marked.
     pub marked: u64,
-    /// The most bytes that its queue held.
+    /// Greatest length of the card's queue in bytes.
     pub longest_queue: u64,
 }
 
-/// What sees every frame that the switch puts into a queue, when it does.
+/// Observer of every frame that the switch puts into a queue, at that time.
 pub trait Tap: Send {
-    /// A frame, without FCS, as it goes on: marked, damaged.
+    /// Called with a frame, without FCS, as it is passed on: with marks and faults.
     fn frame(&mut self, at: Time, frame: &[u8]);
 }
 
-/// When something happens in the switch. At one moment frames arrive before others are let go, and
-/// ports come in their order.
+/// Time of an event in the switch. Of events at the same time, frames arrive before others are
+/// released, and ports are handled in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct When {
     at: Time,
@@ -65,37 +66,37 @@ struct When {
     sequence: u64,
 }
 
-/// A frame that others overtake.
+/// A frame that is held back, so that others overtake it.
 #[derive(Debug)]
 struct Held {
     frame: Vec<u8>,
-    /// Frames that may still overtake it.
+    /// Number of frames that may still overtake it.
     left: u64,
-    /// The number of the event that lets it go.
+    /// Sequence number of the event that releases it.
     release: u64,
 }
 
-/// One card's side of the network.
+/// State of one card's port.
 #[derive(Debug, Default)]
 struct PortState {
-    /// When the link from the card is free.
+    /// Time from which the link from the card is free.
     free: Time,
     output: Output,
     held: Vec<Held>,
-    /// What arrives at the card.
+    /// Frames on their way to the card, with their times of arrival.
     arriving: VecDeque<(Time, Vec<u8>)>,
     counters: PortCounters,
 }
 
-/// The network.
+/// A switch and the links of the cards to it.
 pub struct Network {
     config: NetworkConfig,
     ports: Vec<PortState>,
     by_mac: HashMap<[u8; 6], Port>,
-    /// What is to happen in the switch: frames that come, and (empty ones) those that are let go.
+    /// Events in the switch: frames that arrive, and (empty ones) frames that are released.
     events: BTreeMap<When, Vec<u8>>,
     sequence: u64,
-    /// Frames that the switch has received.
+    /// Number of frames that the switch has received.
     received: u64,
     now: Time,
     tap: Option<Box<dyn Tap>>,
@@ -108,8 +109,8 @@ impl std::fmt::Debug for Network {
 }
 
 impl Network {
-    /// A network of cards with these MAC addresses (the first byte in bits 47 to 40), one a port. Of
-    /// two equal ones the later one gets the frames.
+    /// A network of cards with these MAC addresses (the first byte in bits 47 to 40), one a port.
+    /// If two are equal, the later one gets the frames.
     pub fn new(config: NetworkConfig, macs: &[u64]) -> Self {
         let key = |mac: &u64| {
             let [_, _, bytes @ ..] = mac.to_be_bytes();
@@ -127,23 +128,24 @@ impl Network {
         }
     }
 
-    /// What it is.
+    /// Configuration of the network.
     pub fn config(&self) -> &NetworkConfig {
         &self.config
     }
 
-    /// Shows every frame from now on to `tap`.
+    /// Passes every frame from now on to `tap`.
     pub fn set_tap(&mut self, tap: Box<dyn Tap>) {
         self.tap = Some(tap);
     }
 
-    /// What a card's links carried so far.
+    /// Counters of a card's links so far.
     pub fn counters(&self, port: Port) -> PortCounters {
         self.ports[port.0].counters
     }
 
-    /// A frame, without FCS, that a card would send at `at`: it waits until the card's link is free.
-    /// Those of one card come in the order of time, and none before what the network advanced to.
+    /// Sends a frame, without FCS, of a card at `at`: it waits until the card's link is free. The
+    /// frames of one card must be sent in order of time, and none before the time that the network
+    /// was advanced to.
     pub fn send(&mut self, port: Port, at: Time, frame: Vec<u8>) {
         let state = &mut self.ports[port.0];
         state.counters.sent_frames += 1;
@@ -160,7 +162,7 @@ impl Network {
         sequence
     }
 
-    /// Lets everything happen that happens before `to`.
+    /// Advances the network to `to`: handles all events before that time.
     pub fn advance(&mut self, to: Time) {
         while let Some(event) = self.events.first_entry()
             && event.key().at < to
@@ -176,23 +178,24 @@ impl Network {
         self.now = self.now.max(to);
     }
 
-    /// When the next thing happens: in the switch, or because a frame arrives at a card.
+    /// Time of the next event in the switch, or arrival of a frame at a card.
     pub fn next_event(&self) -> Option<Time> {
         let arrivals = self.ports.iter().filter_map(|port| Some(port.arriving.front()?.0));
         arrivals.chain(self.events.first_key_value().map(|(when, _)| when.at)).min()
     }
 
-    /// The next frame that arrives at a card before `before`, and when it does.
+    /// Takes the next frame that arrives at a card before `before`, with its time of arrival.
     pub fn take_arrived(&mut self, port: Port, before: Time) -> Option<(Time, Vec<u8>)> {
         self.ports[port.0].arriving.pop_front_if(|(at, _)| *at < before)
     }
 
-    /// A frame is in the switch, wholly.
+    /// Handles a frame that the switch has received completely.
     fn receive(&mut self, from: Port, mut frame: Vec<u8>) {
         let mut random = Random::stream(self.config.seed, self.received);
         self.received += 1;
         let faults = self.config.faults;
-        // Each frame draws as many numbers, so that one probability does not change what others do.
+        // Each frame draws the same number of random numbers, so that one probability does not
+        // change the effects of others.
         let (lost, corrupted) = (random.happens(faults.loss), random.happens(faults.corrupt));
         let bit = random.number();
         let (doubled, held) = (random.happens(faults.duplicate), random.happens(faults.reorder));
@@ -229,7 +232,7 @@ impl Network {
         }
     }
 
-    /// A frame was held back for long enough, unless it went on before.
+    /// Releases a frame that was held back for long enough, unless it was passed on before.
     fn release(&mut self, to: Port, sequence: u64) {
         let held = &mut self.ports[to.0].held;
         if let Some(at) = held.iter().position(|held| held.release == sequence) {
@@ -238,7 +241,8 @@ impl Network {
         }
     }
 
-    /// Puts a frame into an output's queue, and behind it those that it was the last to overtake.
+    /// Puts a frame into an output's queue, and behind it those frames that it was the last to
+    /// overtake.
     fn pass(&mut self, to: Port, frame: Vec<u8>) {
         let mut passing = VecDeque::from([frame]);
         while let Some(mut frame) = passing.pop_front() {

@@ -1,8 +1,9 @@
-//! A fabric for programs: several open cards in one process, a switch between them, and one simulated time that
-//! goes on when the program lets it.
+//! A fabric for programs: several open cards in one process, a switch between them, and one
+//! simulated time that the program advances.
 //!
-//! A program has a libdrdma [`Context`] a node, and posts and polls on each as it would on different machines.
-//! Nothing moves meanwhile. [`Fabric::step`], [`Fabric::advance`] and [`Fabric::run_until`] let time pass.
+//! A program has a libdrdma [`Context`] for each node, and posts and polls on each as it would on
+//! different machines. Time advances only in [`Fabric::step`], [`Fabric::advance`] and
+//! [`Fabric::run_until`].
 //!
 //! ```
 //! use drdma_fabric::{Fabric, NetworkConfig};
@@ -44,19 +45,19 @@ use crate::{
     Network, NetworkConfig, Port, PortCounters, Simulation, SimulationError, SlotCard, TimedCard,
 };
 
-/// Nodes of a fabric, at most: their addresses end with 1 to 254.
+/// Largest number of nodes of a fabric: their addresses end with 1 to 254.
 pub const MAX_NODES: usize = 254;
-/// How much time passes at first where nothing happens by itself.
+/// First time step while no event is due.
 const SHORT_WAIT: Duration = Duration::from_micros(1);
-/// How much passes later, at most.
+/// Longest time step while no event is due.
 const LONG_WAIT: Duration = Duration::from_millis(1);
 
-/// A simulated card whose time has not begun.
+/// A simulated card whose time was not started.
 pub trait FabricCard {
-    /// The card for libdrdma. Its [`progress`](Card::progress) lets no time pass.
+    /// The card for libdrdma. Its [`progress`](Card::progress) does not advance time.
     fn card(&self) -> Box<dyn Card>;
 
-    /// The card for the simulation, whose time begins now.
+    /// Starts the card's time, and returns the card for the simulation.
     fn start(self: Box<Self>) -> Box<dyn TimedCard>;
 }
 
@@ -80,30 +81,30 @@ impl FabricCard for SlotCard {
     }
 }
 
-/// Why there is no fabric.
+/// Error of a fabric.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FabricError {
-    /// No node, or more than there are addresses for.
+    /// There is no node, or there are more nodes than addresses.
     #[error("a fabric of {nodes} nodes: 1 to {MAX_NODES} are possible")]
     Nodes {
-        /// How many were asked for.
+        /// Number of nodes that was asked for.
         nodes: usize,
     },
-    /// A card was not opened.
+    /// A card could not be opened.
     #[error("node {node}: {source}")]
     Open {
-        /// Its place in the list.
+        /// Number of the node.
         node: usize,
-        /// Why.
+        /// Error of opening it.
         source: libdrdma::Error,
     },
-    /// The wire of a node, or what waits for it, failed.
+    /// The wire of a node, or waiting for it, failed.
     #[error("the wire of node {node}: {source}")]
     Wire {
-        /// The node's number.
+        /// Number of the node.
         node: usize,
-        /// Why.
+        /// Error of the operating system.
         source: std::io::Error,
     },
 }
@@ -118,7 +119,7 @@ pub fn addresses(node: usize) -> (MacAddress, Ipv4Addr) {
     (MacAddress([2, 0, 0, 0, 0, last]), Ipv4Addr::new(10, 0, 0, last))
 }
 
-/// A card of a fabric, open, and its addresses.
+/// An open card of a fabric, and its addresses.
 #[derive(Clone, Debug)]
 pub struct Node {
     context: Context,
@@ -131,17 +132,17 @@ impl Node {
         Self { context, mac, ip }
     }
 
-    /// The open card. It lasts as long as somebody has it; without its fabric it does nothing any more.
+    /// The open card. It lives as long as there is a handle of it; without its fabric it is idle.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// Its Ethernet address: that of node `i` ends with `i + 1`.
+    /// Ethernet address of the node: that of node `i` ends with `i + 1`.
     pub fn mac(&self) -> MacAddress {
         self.mac
     }
 
-    /// Its IPv4 address: that of node `i` is `10.0.0.(i + 1)`.
+    /// IPv4 address of the node: that of node `i` is `10.0.0.(i + 1)`.
     pub fn ip(&self) -> Ipv4Addr {
         self.ip
     }
@@ -160,21 +161,21 @@ impl std::fmt::Debug for Fabric {
 }
 
 impl Fabric {
-    /// So many reference cards (`soft:`) behind a switch.
+    /// Makes a fabric of `nodes` reference cards (`soft:`) behind a switch.
     ///
     /// # Errors
-    /// See [`FabricError`].
+    /// The [`FabricError`] that applies.
     pub fn new(network: NetworkConfig, nodes: usize) -> Result<Self, FabricError> {
         check_nodes(nodes)?;
         let card = |_| Box::new(SimulatedCard::new()) as Box<dyn FabricCard>;
         Self::with_cards(network, (0..nodes).map(card).collect())
     }
 
-    /// These cards behind a switch, as nodes 0, 1 and so on. Their keys are drawn from the network's seed, so that
-    /// a program that does the same has the same run.
+    /// Makes a fabric of these cards behind a switch, as nodes 0, 1 and so on. Their keys are drawn
+    /// from the network's seed, so that the same program has the same run.
     ///
     /// # Errors
-    /// See [`FabricError`].
+    /// The [`FabricError`] that applies.
     pub fn with_cards(
         network: NetworkConfig,
         cards: Vec<Box<dyn FabricCard>>,
@@ -202,20 +203,20 @@ impl Fabric {
         &self.nodes
     }
 
-    /// The node of that number.
+    /// Returns the node of that number.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such node.
     pub fn node(&self, node: usize) -> &Node {
         &self.nodes[node]
     }
 
-    /// The simulated time since the start.
+    /// Simulated time since the start.
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.simulation.now_ns())
     }
 
-    /// What the links of a node carried so far.
+    /// Counters of the links of a node so far.
     ///
     /// # Panics
     /// If there is no such node.
@@ -223,13 +224,13 @@ impl Fabric {
         self.simulation.network().counters(Port(node))
     }
 
-    /// The network, to look at its frames or to tell it of faults.
+    /// The network, to inspect its frames or to change its faults.
     pub fn network_mut(&mut self) -> &mut Network {
         self.simulation.network_mut()
     }
 
-    /// Goes to the next moment at which anything happens, and through a slice of time from there on, which is as
-    /// long as the shortest frame takes from one card to another. False if nothing will ever happen by itself.
+    /// Advances to the next event, and through a slice of time from there on, which is as long as
+    /// the shortest frame takes from one card to another. False if no event is due.
     ///
     /// # Errors
     /// The first card that failed.
@@ -237,7 +238,7 @@ impl Fabric {
         self.simulation.step()
     }
 
-    /// Lets that much time pass, whether anything happens in it or not.
+    /// Advances the time by `time`, whether any event is due or not.
     ///
     /// # Errors
     /// The first card that failed.
@@ -246,13 +247,13 @@ impl Fabric {
         self.simulation.advance_to(self.simulation.now_ns().saturating_add(ns))
     }
 
-    /// Lets the program's own code and the cards work in turns: `work`, which is told the time, posts and polls
-    /// on any node; then a slice of time passes. It ends when `work` returns true. Where nothing happens by itself,
-    /// up to 1 ms passes from one call of `work` to the next, for the sake of those who wait for time to pass. False
-    /// if `work` has not returned true when `limit` has passed.
+    /// Runs the program's code and the cards in turns: `work`, which is given the time, posts and
+    /// polls on any node; then a slice of time passes. It ends when `work` returns true. While no
+    /// event is due, up to 1 ms passes from one call of `work` to the next, so that code that waits
+    /// for a time makes progress. False if `work` has not returned true when `limit` has passed.
     ///
     /// # Errors
-    /// What `work` returns, or the first card that failed.
+    /// The error of `work`, or that of the first card that failed.
     pub fn run_until<E: From<SimulationError>>(
         &mut self,
         limit: Duration,
@@ -284,7 +285,7 @@ fn check_nodes(nodes: usize) -> Result<(), FabricError> {
     }
 }
 
-/// The number that a network knows an address by.
+/// Converts an address to the number that a network uses.
 fn mac_number(mac: MacAddress) -> u64 {
     mac.0.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -4,21 +4,21 @@ use std::collections::VecDeque;
 
 use crate::{NetworkConfig, PortCounters, Time, ecn};
 
-/// A queue that a link empties in order. It knows when each frame will have left as soon as the frame
-/// comes, so nothing happens here later.
+/// A queue that a link empties in order. The time at which each frame will have left is computed
+/// when the frame arrives, so that no later event is needed.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
-    /// When each frame's last bit leaves, and its bytes.
+    /// Time at which each frame's last bit leaves, and the frame's length in bytes.
     waiting: VecDeque<(Time, u64)>,
-    /// Bytes of those.
+    /// Number of bytes of these frames.
     bytes: u64,
-    /// When the link is free.
+    /// Time from which the link is free.
     free: Time,
 }
 
 impl Output {
-    /// Takes a frame at `now`, which never goes back, and returns when it is at the other end of the link;
-    /// `None` if there is no room for it.
+    /// Takes a frame at `now`, which never goes back, and returns the time at which it is at the
+    /// other end of the link; `None` if there is no room for it.
     pub fn take(
         &mut self,
         config: &NetworkConfig,

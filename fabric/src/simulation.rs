@@ -1,9 +1,9 @@
 //! Cards and the network between them, in one time.
 //!
 //! No frame that leaves a card reaches another before the network's
-//! [lookahead](crate::NetworkConfig::lookahead). So the cards work through a slice of that length each
-//! by itself, on any number of threads, and only then is what they sent looked at. Hosts act between
-//! slices.
+//! [lookahead](crate::NetworkConfig::lookahead). So each card works through a slice of that length
+//! by itself, on any number of threads, and the frames that it sent are handled afterwards. Hosts
+//! act between slices.
 
 use std::thread;
 
@@ -12,17 +12,17 @@ use drdma_soft::wire::CapturedFrame;
 
 use crate::{Network, Port, Time};
 
-/// A card whose time its owner lets go on.
+/// A card whose time its owner advances.
 pub trait TimedCard: Send {
-    /// When the card does something next, in nanoseconds, if no frame arrives and no register is
-    /// written; `None` is never.
+    /// Time of the card's next event in nanoseconds, if no frame arrives and no register is
+    /// written; `None` if there is none.
     ///
     /// # Errors
     /// The card failed.
     fn next_event_ns(&mut self) -> Result<Option<u64>, CardError>;
 
-    /// A frame, without FCS, whose last byte arrives at `at_ns`, which is not past. Frames come in the
-    /// order of time.
+    /// Delivers a frame, without FCS, whose last byte arrives at `at_ns`, which is not in the past.
+    /// Frames are delivered in order of time.
     fn deliver(&mut self, frame: Vec<u8>, at_ns: u64);
 
     /// Does everything that is due up to and at `ns`.
@@ -31,17 +31,17 @@ pub trait TimedCard: Send {
     /// The card failed.
     fn advance_to(&mut self, ns: u64) -> Result<(), CardError>;
 
-    /// The frames, without FCS, that left since the last call, in the order of time.
+    /// Takes the frames, without FCS, that were sent since the last call, in order of time.
     fn take_sent(&mut self) -> Vec<CapturedFrame>;
 }
 
-/// A card failed.
+/// Failure of a card.
 #[derive(Debug, thiserror::Error)]
 #[error("card {card}: {source}")]
 pub struct SimulationError {
-    /// Its place in the list.
+    /// Index of the card.
     pub card: usize,
-    /// Why.
+    /// Error of the card.
     pub source: CardError,
 }
 
@@ -54,8 +54,8 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Plugs the cards into the ports of a network, in their order. They work on so many threads, which
-    /// changes nothing but how long it takes.
+    /// Plugs the cards into the ports of a network, in order. They run on `threads` threads; the
+    /// number changes only the duration of the simulation, not its results.
     pub fn new(network: Network, cards: Vec<Box<dyn TimedCard>>, threads: usize) -> Self {
         Self { network, cards, threads: threads.max(1), now_ns: 0 }
     }
@@ -70,13 +70,13 @@ impl Simulation {
         &mut self.network
     }
 
-    /// What the cards have come to.
+    /// Time of the cards in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Goes to the next moment at which anything happens, and through a slice of time from there on.
-    /// False if nothing will ever happen by itself.
+    /// Advances to the next event, and through a slice of time from there on. False if no event is
+    /// due.
     ///
     /// # Errors
     /// The first card that failed.
@@ -84,7 +84,8 @@ impl Simulation {
         self.slice(u64::MAX - 1)
     }
 
-    /// Lets everything happen up to and at `ns`, which is then the time of all cards; nothing if that is past.
+    /// Handles all events up to and at `ns`, which is then the time of all cards; no effect if that
+    /// is past.
     ///
     /// # Errors
     /// The first card that failed.
@@ -98,8 +99,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// A slice of time that begins with the next moment at which anything happens, and ends with `last_ns` at the
-    /// latest. False if nothing happens by itself up to then.
+    /// Advances through a slice of time that begins with the next event, and ends with `last_ns` at
+    /// the latest. False if no event is due up to then.
     fn slice(&mut self, last_ns: u64) -> Result<bool, SimulationError> {
         let mut next = self.network.next_event().map(Time::ns);
         for (card, of) in self.cards.iter_mut().enumerate() {
@@ -110,7 +111,7 @@ impl Simulation {
         let start = Time::from_ns(start.max(self.now_ns));
         let lookahead = self.network.config().lookahead();
         let half = Time::from_ps(lookahead.ps() / 2);
-        // What leaves a card from `start` on is in the switch after half of it.
+        // A frame that leaves a card from `start` on is not in the switch before half of the slice.
         self.network.advance(start + half);
         let end_ns = (start + lookahead).ns().min(last_ns + 1);
         for (port, card) in self.cards.iter_mut().enumerate() {
@@ -120,14 +121,14 @@ impl Simulation {
                 card.deliver(frame, at.ns_rounded_up());
             }
         }
-        // The end itself is the first moment of the next slice.
+        // The end itself is the first time of the next slice.
         self.advance_cards(end_ns - 1)?;
         self.now_ns = end_ns - 1;
         self.collect();
         Ok(true)
     }
 
-    /// Hands what the cards have sent to the network.
+    /// Passes the frames that the cards have sent to the network.
     fn collect(&mut self) {
         for (port, card) in self.cards.iter_mut().enumerate() {
             for CapturedFrame { time_ns, bytes } in card.take_sent() {
@@ -154,7 +155,7 @@ impl Simulation {
             let threads: Vec<_> =
                 parts.map(|(i, cards)| scope.spawn(move || advance(i * share, cards))).collect();
             let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
-            // The first card's failure is told, whichever was first by the clock.
+            // The error of the first card in the list is returned, whichever failed first.
             results.into_iter().try_for_each(|result| match result {
                 Ok(result) => result,
                 Err(panic) => std::panic::resume_unwind(panic),

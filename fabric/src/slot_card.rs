@@ -1,7 +1,7 @@
-//! Any simulated card in its slot as a card of a simulation: the Verilated RTL, for one.
+//! Any simulated card in its slot as a card of a simulation, for instance the Verilated RTL.
 //!
-//! Its registers are accessed in its own time: what a host does between two slices of the simulation
-//! takes a card in a slot further than the others. The next slice is shorter for it then.
+//! Accesses to its registers take time of the card: actions of a host between two slices of the
+//! simulation advance a card in a slot further than the others. Its next slice is then shorter.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,13 +18,13 @@ use crate::TimedCard;
 pub struct SlotCard {
     slot: Arc<Mutex<Box<dyn Slot>>>,
     wire: Wire,
-    /// The card's own time at which that of the simulation begins.
+    /// Time of the card at which that of the simulation begins, in nanoseconds.
     start_ns: u64,
 }
 
 impl SlotCard {
-    /// A card that was opened on `wire`, which has nothing else. It should let as little time pass in a
-    /// call of [`progress`](Card::progress) as it can.
+    /// A card that was opened on `wire`, to which nothing else is connected. A call of
+    /// [`progress`](Card::progress) should advance its time as little as possible.
     pub fn new(slot: Box<dyn Slot>, wire: Wire) -> Self {
         wire.plug_cable();
         Self { slot: Arc::new(Mutex::new(slot)), wire, start_ns: 0 }
@@ -34,12 +34,12 @@ impl SlotCard {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The card for libdrdma. Its [`progress`](Card::progress) lets no time pass.
+    /// The card for libdrdma. Its [`progress`](Card::progress) does not advance time.
     pub fn card(&self) -> Box<dyn Card> {
         Box::new(Registers(self.clone()))
     }
 
-    /// Lets the time of the simulation begin, after the card was set up, which took time of its own.
+    /// Starts the time of the simulation, after the card was set up, which took time of its own.
     #[must_use]
     pub fn starting_now(mut self) -> Self {
         let now = self.lock().now_ns();
@@ -49,7 +49,7 @@ impl SlotCard {
 }
 
 impl TimedCard for SlotCard {
-    /// A card that is at work may do something in every cycle.
+    /// A card that is working may have an event in every cycle.
     fn next_event_ns(&mut self) -> Result<Option<u64>, CardError> {
         let mut slot = self.lock();
         match slot.is_quiet()? {

@@ -5,43 +5,43 @@ use std::{
     ops::{Add, AddAssign, Sub},
 };
 
-/// A moment since the start, or a slice of time: picoseconds, so that a byte of any link has a
-/// length. 2^64 of them are 213 days.
+/// A time since the start, or a duration, in picoseconds, so that a byte takes a whole number of
+/// them on any link. 2^64 of them are 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
 impl Time {
-    /// The start.
+    /// The start of the simulation.
     pub const ZERO: Self = Self(0);
-    /// Later than anything.
+    /// The latest time.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// So many picoseconds.
+    /// Duration in picoseconds.
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
 
-    /// So many nanoseconds; those that are too many are [`Time::MAX`].
+    /// Duration in nanoseconds; [`Time::MAX`] if it does not fit.
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns.saturating_mul(1000))
     }
 
-    /// Picoseconds.
+    /// Number of picoseconds.
     pub const fn ps(self) -> u64 {
         self.0
     }
 
-    /// Whole nanoseconds; what is left over is cut off.
+    /// Number of nanoseconds, rounded down.
     pub const fn ns(self) -> u64 {
         self.0 / 1000
     }
 
-    /// Nanoseconds; a part of one counts as a whole.
+    /// Number of nanoseconds, rounded up.
     pub const fn ns_rounded_up(self) -> u64 {
         self.0.div_ceil(1000)
     }
 
-    /// The time from `earlier` on, or none if that is not earlier.
+    /// Duration since `earlier`; zero if that is not earlier.
     pub fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }

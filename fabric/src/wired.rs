@@ -1,9 +1,10 @@
 //! A node in a process of its own: one card `soft:`, a wire that leads out of the process, and the machine's time.
 //!
-//! Nodes of a [`Fabric`](crate::Fabric) are in one process and share a simulated time. A [`WiredNode`] shares nothing with
-//! others but the wire. Its card's time goes with the machine's clock, but not faster than the card gets its work
-//! done: time in which the process did not run, or in which the card was behind, does not count. So a card's
-//! time-outs are never shorter than they are told, and are longer on a busy machine.
+//! Nodes of a [`Fabric`](crate::Fabric) are in one process and share a simulated time. A
+//! [`WiredNode`] shares only the wire with others. Its card's time follows the machine's clock, but
+//! not faster than the card gets its work done: time in which the process did not run, or in which
+//! the card was behind, does not count. So a card's time-outs are never shorter than they are set,
+//! and are longer on a busy machine.
 //!
 //! The owner calls [`turn`](WiredNode::turn) and [`wait`](WiredNode::wait) in a loop, on a thread of its own; other threads
 //! post and poll on the node's context, and [kick](Wake::kick) when they have posted.
@@ -31,14 +32,15 @@ use crate::{
     nodes::{self, MAX_NODES},
 };
 
-/// How much of the card's time passes at most before frames are moved again, while it is at work: that of some frames.
+/// Longest step of the card's time in nanoseconds before frames are moved again, while the card is
+/// working: the time of some frames.
 const SLICE_NS: u64 = 20_000;
-/// How much of the machine's time counts at most from one turn to the next.
+/// Longest interval of the machine's time that counts from one turn to the next.
 const LONGEST_TURN: Duration = Duration::from_millis(100);
-/// What passes before a full wire is tried again.
+/// Interval before sending over a full wire is tried again.
 const RETRY: Duration = Duration::from_millis(1);
 
-/// Wakes the thread that lets a node's time pass. Clones wake the same one.
+/// Wakes the thread that advances a node's time. Clones wake the same thread.
 #[derive(Clone, Debug)]
 pub struct Wake(Arc<Waking>);
 
@@ -54,10 +56,10 @@ impl Wake {
         Ok(Self(Arc::new(Waking { asleep: AtomicBool::new(false), event })))
     }
 
-    /// Says that something was posted: [`WiredNode::wait`] returns, or does not begin to wait.
+    /// Notes that work was posted: [`WiredNode::wait`] returns, or does not begin to wait.
     pub fn kick(&self) {
         if self.0.asleep.swap(false, Ordering::SeqCst) {
-            // It is full only if the thread was woken often enough.
+            // The counter can only be full if the thread was woken often enough.
             let _ = rustix::io::write(&self.0.event, &1_u64.to_ne_bytes());
         }
     }
@@ -67,22 +69,22 @@ impl Wake {
     }
 }
 
-/// A card `soft:`, open, and the wire that it is plugged into.
+/// An open card `soft:`, and the wire that it is plugged into.
 #[derive(Debug)]
 pub struct WiredNode {
     card: SimulatedCard,
     port: PortEnd,
     node: Node,
     wake: Wake,
-    /// When the last turn was.
+    /// Time of the last turn.
     last: Instant,
 }
 
 impl WiredNode {
-    /// A card with the addresses of that node, plugged into `wire`.
+    /// Opens a card with the addresses of that node, plugged into `wire`.
     ///
     /// # Errors
-    /// A number above 253, a card that was not opened, or what the operating system says.
+    /// A number above 253, a card that could not be opened, or an error of the operating system.
     pub fn open(wire: Box<dyn Wire>, node: usize) -> Result<Self, FabricError> {
         if node >= MAX_NODES {
             return Err(FabricError::Nodes { nodes: node.saturating_add(1) });
@@ -102,18 +104,19 @@ impl WiredNode {
         &self.node
     }
 
-    /// What wakes [`wait`](Self::wait).
+    /// Returns a handle that wakes [`wait`](Self::wait).
     pub fn wake(&self) -> Wake {
         self.wake.clone()
     }
 
-    /// What went over the wire so far.
+    /// Counts of the frames that went over the wire so far.
     pub fn traffic(&self) -> Traffic {
         self.port.traffic()
     }
 
-    /// Moves frames both ways and lets time pass for the card: as much as has passed since the last turn, but while the
-    /// card is at work only 20 us, so that it hears what comes. False if nothing happened.
+    /// Moves frames in both directions and advances the card's time by the time since the last
+    /// turn, but while the card is working by only 20 us, so that it receives frames in time. False
+    /// if nothing happened.
     ///
     /// # Errors
     /// The wire failed.
@@ -128,7 +131,7 @@ impl WiredNode {
             return Ok(received);
         }
         let works = self.card.next_event_ns().filter(|next| received || *next <= start + passed);
-        // A slice from the next thing that happens on; what is due behind that is for the next turn.
+        // The slice begins with the next event; events behind its end are left to the next turn.
         let end = match works {
             Some(next) => {
                 next.max(start).saturating_add(SLICE_NS).min(start + passed.max(SLICE_NS))
@@ -141,14 +144,14 @@ impl WiredNode {
         Ok(works.is_some())
     }
 
-    /// Waits until a frame arrives, somebody [kicks](Wake::kick), or the card has something to do by itself, for so
-    /// long at most.
+    /// Waits until a frame arrives, a thread [kicks](Wake::kick), or an event of the card is due,
+    /// for at most `longest`.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn wait(&self, longest: Duration) -> io::Result<()> {
         self.wake.0.asleep.store(true, Ordering::SeqCst);
-        // Whoever posts from here on kicks.
+        // Posts from here on are followed by a kick.
         let due = self.card.next_event_ns();
         let due = due.map(|due| Duration::from_nanos(due.saturating_sub(self.card.now_ns())));
         let longest = due.map_or(longest, |due| due.min(longest));

@@ -14,11 +14,11 @@ use libdrdma::{
 
 use drdma_semantics::{answers, packets::Flow};
 
-/// Cards that send to the first one.
+/// Number of cards that send to the first one.
 const SENDERS: usize = 8;
-/// Bytes of a WRITE.
+/// Length of a WRITE in bytes.
 const BYTES: usize = 64 << 10;
-/// Frames behind longer queues are marked.
+/// Queue length in bytes above which frames are marked.
 const MARK: u64 = 24 << 10;
 
 fn attributes(fabric: &Fabric, to: usize, qpn: u32, ecn: u8) -> QueuePairAttributes {
@@ -37,24 +37,26 @@ fn attributes(fabric: &Fabric, to: usize, qpn: u32, ecn: u8) -> QueuePairAttribu
         .ecn(ecn)
 }
 
-/// The network, with marks.
+/// Configuration of the network, with marks.
 fn marking() -> NetworkConfig {
     NetworkConfig { ecn: MARK, ..NetworkConfig::default() }
 }
 
-/// What came of it.
+/// Result of an incast.
 struct Incast {
-    /// Requests of each sender that had completed when the first sender had completed all.
+    /// Number of requests of each sender that had completed when the first sender had completed
+    /// all.
     first: Vec<usize>,
-    /// All payload, as a share of what the receiver's link takes in the time.
+    /// All payload, as a share of the capacity of the receiver's link in the time.
     share: f64,
-    /// The receiver's link.
+    /// Counters of the receiver's link.
     link: PortCounters,
-    /// The receiver's CNPs.
+    /// Number of CNPs of the receiver.
     notifications: u64,
 }
 
-/// So many cards send so many WRITEs each to the first one, all at once, on queue pairs with these ECN bits.
+/// Runs `senders` cards that send `requests` WRITEs each to the first one, all at once, on queue
+/// pairs with these ECN bits.
 fn incast(senders: usize, requests: usize, ecn: u8, network: NetworkConfig) -> Incast {
     let gbps = network.gbps as f64;
     let mut fabric = Fabric::new(network, senders + 1).unwrap();
@@ -133,7 +135,8 @@ fn eight_senders_share_a_link_and_nothing_is_dropped() {
     assert!(link.marked > 0 && notifications > 0 && notifications <= link.marked);
 }
 
-/// Other numbers of senders, shorter runs and longer links, in a switch that holds what sixteen cards send before they are told.
+/// Other numbers of senders, shorter runs and longer links, in a switch that holds what sixteen
+/// cards send before they receive CNPs.
 #[test]
 fn few_senders_and_many_find_their_rates_soon() {
     for (senders, requests, ns) in [
@@ -159,7 +162,8 @@ fn few_senders_and_many_find_their_rates_soon() {
     }
 }
 
-/// Congestion notifications that nobody has asked for, from the peer, from others, and to nobody.
+/// Congestion notifications that do not answer a mark: from the peer, from others, and to no queue
+/// pair.
 #[test]
 fn a_notification_counts_only_from_the_peer_of_a_queue_pair() {
     let mut fabric = Fabric::new(NetworkConfig::default(), 2).unwrap();
@@ -201,7 +205,7 @@ fn a_notification_counts_only_from_the_peer_of_a_queue_pair() {
         answers::notification(&Flow { pkey: 0x8001, ..right }),
         damaged,
         answers::notification(&right),
-        // That it is marked itself is no reason for another one.
+        // That the notification is marked itself is no reason for another one.
         answers::notification(&Flow { tos: 3, ..right }),
     ];
     for frame in frames {
@@ -214,7 +218,7 @@ fn a_notification_counts_only_from_the_peer_of_a_queue_pair() {
     assert_eq!(found, [2, 4, 0]);
 }
 
-/// What the first test would see if nothing obeyed.
+/// The control experiment of the first test: without congestion control.
 #[test]
 fn without_congestion_control_nothing_is_marked_and_frames_are_dropped() {
     let Incast { link, notifications, .. } = incast(SENDERS, 32, 0, marking());

@@ -1,12 +1,12 @@
-//! What posting costs the application: 64 Ki rows of five 4 B columns to two destinations, whose
-//! rows two bitmaps say, in three ways, in one run:
+//! Cost of posting for the application: 64 Ki rows of five 4 B columns to two destinations, whose
+//! rows two bitmaps select, in three ways, in one run:
 //!
 //! - `ncr`: two bitmapped regions, one `post_ssq_send`;
 //! - `sge_lists`: a list of five values and a message for every row, in batches;
 //! - `copy_out`: the values gathered into a 4 MB buffer, and one contiguous region a destination.
 //!
-//! Timed is what the application's thread does: describing, gathering, encoding, doorbells. The card
-//! takes register writes and does nothing; making room in the rings again is not timed.
+//! The time is that of the application's thread: describing, gathering, encoding, doorbells. The
+//! card takes register writes and does nothing; making room in the rings again is not timed.
 //! A figure is for all rows: divide by 65,536.
 
 use std::{
@@ -31,7 +31,7 @@ const ROWS: usize = 64 << 10;
 const COLUMNS: usize = 5;
 const WIDTH: usize = 4;
 const ROWS_PER_MESSAGE: u32 = 204;
-/// Rows of lists between two times that room is made: the largest ring holds 21,845 lists.
+/// Number of rows of lists after which room is made: the largest ring holds 21,845 lists.
 const CHUNK: usize = 16 << 10;
 const BUFFER: usize = 4 << 20;
 const REMOTE: (u64, u32) = (1 << 40, 7);
@@ -71,7 +71,8 @@ impl Card for Registers {
     }
 }
 
-/// The table, the bitmaps and the buffer for copies: registered, and as the application sees them.
+/// The table, the bitmaps and the buffer for copies: registered, and as the application accesses
+/// them.
 struct Table {
     columns: Vec<MemoryRegion>,
     bitmaps: [MemoryRegion; 2],
@@ -109,7 +110,7 @@ impl Table {
         table
     }
 
-    /// The rows of a destination among a chunk's.
+    /// Returns the rows of a destination among those of a chunk.
     fn rows(&self, to: usize, chunk: Range<usize>) -> impl Iterator<Item = usize> {
         let first = chunk.start / 64;
         self.bits[to][first..chunk.end / 64].iter().enumerate().flat_map(move |(index, word)| {
@@ -141,7 +142,7 @@ impl<'m> Queues<'m> {
         Self { qps, ssq, cq }
     }
 
-    /// Takes back everything that was posted.
+    /// Takes back all posted requests.
     fn clear(&mut self) {
         self.qps.iter_mut().for_each(connect);
         self.ssq.reset().expect("a reset");
@@ -231,7 +232,7 @@ fn posting(criterion: &mut Criterion) {
     let context = Context::open(card, options).expect("a context");
     let pd = context.protection_domain();
     let table = Table::new(&pd);
-    // The region's own memory is lent to the queue pairs as long as they live: the values are
+    // The region's own memory is borrowed by the queue pairs as long as they live: the values are
     // gathered into memory of the same size, at the same cost.
     let mut buffer = vec![0; BUFFER];
     let mut queues = Queues::new(&context, &pd);

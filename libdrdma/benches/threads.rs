@@ -25,7 +25,7 @@ use libdrdma::{
     QueuePairAttributes, RegisterWindow, WorkRequest,
 };
 
-/// Posts of a thread between two times that room is made: each takes a block of the ring.
+/// Number of posts of a thread after which room is made: each takes a block of the ring.
 const POSTS: u64 = 1 << 15;
 
 /// Registers that are only written, each on its own as a bus has them.
@@ -43,7 +43,8 @@ impl RegisterWindow for Window {
     }
 }
 
-/// Words of the registers: those of two queues are in no common cache line, as on a bus they are in none.
+/// Number of words of the registers: those of two queues are in different cache lines, as on a bus
+/// they are in none.
 const WORDS: usize = 4096 * 16;
 
 fn place(offset: u32) -> usize {
@@ -89,7 +90,7 @@ fn connect(qp: &mut QueuePair<'_>) {
     qp.connect(&attributes.dest_ip([10, 0, 0, 2].into())).expect("a connection");
 }
 
-/// The time in which `threads` threads post [`POSTS`] requests each and poll after each.
+/// Returns the time in which `threads` threads post [`POSTS`] requests each and poll after each.
 fn run(context: &Context, threads: usize) -> Duration {
     let pd = context.protection_domain();
     let memory = pd.allocate(4096).expect("memory");

@@ -12,17 +12,17 @@ use libdrdma::{
     WorkRequest,
 };
 
-/// Bytes of a record.
+/// Length of a record in bytes.
 const RECORD: usize = 24;
 
-/// Records in registered memory, and where each key's is.
+/// Records in registered memory, and the address of each key's record.
 struct Heap {
     memory: MemoryRegion,
     index: HashMap<u32, u64>,
 }
 
 impl Heap {
-    /// The addresses of the records of those keys that there are, as the card sees them.
+    /// Returns the addresses of the records of those keys that exist, as the card sees them.
     fn find(&self, keys: impl IntoIterator<Item = u32>) -> Vec<u64> {
         keys.into_iter().filter_map(|key| self.index.get(&key)).copied().collect()
     }

@@ -61,7 +61,7 @@ pub fn run(device: &str) -> Result<u64, Box<dyn Error>> {
     Ok(completion.bytes)
 }
 
-/// Where a row goes: the highest bits of a multiplication by the golden ratio.
+/// Node of a row: the highest bits of a multiplication by the golden ratio.
 fn node(key: u64) -> u8 {
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62) as u8
 }

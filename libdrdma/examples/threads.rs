@@ -14,7 +14,7 @@ use libdrdma::{
 
 const THREADS: u8 = 4;
 const RESULTS: u64 = 100;
-/// Results that a thread has on the way, at most.
+/// Largest number of results that a thread has in progress.
 const WINDOW: u32 = 8;
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -48,7 +48,7 @@ impl Worker {
         Ok(self.qp.post_send(&WorkRequest::new(wr_id).regions(&regions))?)
     }
 
-    /// Waits until so many requests are on the way, at most; returns the bytes of the others.
+    /// Waits until at most `left` requests are in progress; returns the bytes of the others.
     fn drain(&self, left: u32) -> Result<u64, Failure> {
         let mut bytes = 0;
         while self.cq.outstanding() > left {

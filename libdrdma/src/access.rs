@@ -1,19 +1,19 @@
-//! What memory and queue pairs allow.
+//! Access rights of memory regions and queue pairs.
 
 use drdma_abi::receive::rights;
 
 bitflags::bitflags! {
-    /// What a memory region allows beside being sent from, and a queue pair its peer
-    /// (`ibv_access_flags`). A peer may do what both allow.
+    /// Rights of a memory region beside being sent from, and of a queue pair's peer
+    /// (`ibv_access_flags`). A peer may do what both its queue pair and the memory region allow.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Access: u32 {
-        /// The card writes to it for requests of this process: receives, READs, atomics.
+        /// The card writes to the memory for requests of this process: receives, READs, atomics.
         const LOCAL_WRITE = rights::LOCAL_WRITE;
-        /// A peer may WRITE to it.
+        /// A peer may WRITE to the memory.
         const REMOTE_WRITE = rights::REMOTE_WRITE;
-        /// A peer may READ it.
+        /// A peer may READ the memory.
         const REMOTE_READ = rights::REMOTE_READ;
-        /// A peer may execute atomics on it.
+        /// A peer may execute atomics on the memory.
         const REMOTE_ATOMIC = rights::REMOTE_ATOMIC;
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     context::ContextInner, encode::words, memory::Hold,
 };
 
-/// How errors name it.
+/// Name of the region's type in errors.
 const NAME: &str = "append region";
 
 /// Rows that a message was appended as.
@@ -25,7 +25,7 @@ const NAME: &str = "append region";
 pub struct AppendedRows {
     /// The row of the columns that the message's first row became.
     pub first: u32,
-    /// Its rows. Row 0 follows the region's last one.
+    /// Number of rows of the message. Row 0 of the columns follows their last one.
     pub count: u32,
 }
 
@@ -43,7 +43,7 @@ impl<'a, 'm> AppendRegionBuilder<'a, 'm> {
         Self { pd, capacity: 0, columns: Vec::new() }
     }
 
-    /// Rows that every column has room for, at least 1.
+    /// Sets the number of rows that every column has room for, at least 1.
     pub fn capacity(mut self, rows: u32) -> Self {
         self.capacity = rows;
         self
@@ -69,9 +69,10 @@ impl<'a, 'm> AppendRegionBuilder<'a, 'm> {
     /// Checks and makes the region, which is empty.
     ///
     /// # Errors
-    /// A card without append regions, no or too many columns, a width or capacity of 0, a row outside the
-    /// memory, memory that the card may not write to or of another protection domain, no free append region,
-    /// or the card failed.
+    /// `KeptRegionError::Unsupported` from a card without append regions, `Region` for no or too
+    /// many columns, a width or capacity of 0, a row outside the memory, or memory of another
+    /// protection domain, `ReadOnly` for memory that the card may not write to, `Exhausted` without
+    /// a free append region, or `Card` if the card failed.
     pub fn build(self) -> Result<AppendRegion<'m>, KeptRegionError> {
         let Self { pd, capacity, columns } = self;
         let context = pd.context.inner.clone();
@@ -109,7 +110,7 @@ impl<'a, 'm> AppendRegionBuilder<'a, 'm> {
         let given_back = Mutex::new(0);
         let (pd, memory) = (pd.id, PhantomData);
         let shared = Shared { context, number, capacity, row_len, pd, given_back, _hold: hold };
-        // From here on it is taken back in any case.
+        // From here on, dropping the region removes it from the card.
         let region = AppendRegion { shared: Arc::new(shared), memory };
         written?;
         Ok(region)
@@ -146,7 +147,7 @@ fn check_column(
     Ok(())
 }
 
-/// What the card has of an append region.
+/// An append region's entry in the card's table, which receives that name it share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     context: Arc<ContextInner>,
@@ -154,13 +155,13 @@ pub(crate) struct Shared {
     capacity: u32,
     row_len: u64,
     pub pd: u32,
-    /// Rows, modulo 2^32.
+    /// Rows given back so far, modulo 2^32.
     given_back: Mutex<u32>,
     _hold: Hold,
 }
 
 impl Shared {
-    /// The rows of a message of `bytes` bytes whose first row became row `first`.
+    /// Returns the rows of a message of `bytes` bytes whose first row became row `first`.
     pub fn rows(&self, first: u32, bytes: u64) -> AppendedRows {
         AppendedRows { first, count: (bytes / self.row_len) as u32 }
     }
@@ -217,7 +218,7 @@ pub struct AppendRegion<'m> {
 }
 
 impl AppendRegion<'_> {
-    /// Rows that it has room for.
+    /// Number of rows that every column has room for.
     pub fn capacity(&self) -> u32 {
         self.shared.capacity
     }
@@ -227,14 +228,15 @@ impl AppendRegion<'_> {
         self.shared.row_len
     }
 
-    /// The rows of a message as they lie in the columns: one range, or two where they go on with row 0.
+    /// Returns the rows of a message as they lie in the columns: one range, or two if they wrap
+    /// around to row 0.
     pub fn ranges(&self, rows: AppendedRows) -> [Range<u32>; 2] {
         let before_end = rows.count.min(self.capacity() - rows.first.min(self.capacity()));
         [rows.first..rows.first + before_end, 0..rows.count - before_end]
     }
 
-    /// Gives the `rows` oldest rows back that were told by completions: the card may write to them again.
-    /// It takes no notice if there are fewer.
+    /// Gives back the `rows` oldest rows that completions have reported: the card may write to them
+    /// again. The call has no effect if fewer rows are in use.
     ///
     /// # Errors
     /// The card failed.

@@ -11,7 +11,7 @@ use std::{
 use memmap2::{Advice, MmapOptions};
 use talc::{ErrOnOom, Span, Talc, Talck};
 
-/// Blocks from this size on lie in an [`Arena`], unless told otherwise.
+/// Default size in bytes from which on blocks lie in an [`Arena`].
 const THRESHOLD: usize = 32 << 10;
 
 /// The process's allocator, with one large piece of memory for large blocks. It is registered once
@@ -50,9 +50,9 @@ const THRESHOLD: usize = 32 << 10;
 pub struct Arena {
     bytes: usize,
     threshold: usize,
-    /// The first byte, once there is memory.
+    /// Address of the arena's first byte; null before it is reserved.
     base: AtomicPtr<u8>,
-    /// The system has no such memory.
+    /// Reserving the arena's memory failed.
     failed: AtomicBool,
     blocks: Talck<spin::Mutex<()>, ErrOnOom>,
 }
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Arena {
 }
 
 impl Arena {
-    /// An arena of so many bytes, which are reserved when the first large block is allocated.
+    /// Makes an arena of `bytes` bytes, which are reserved when the first large block is allocated.
     pub const fn new(bytes: usize) -> Self {
         Self {
             bytes,
@@ -75,14 +75,14 @@ impl Arena {
         }
     }
 
-    /// Blocks from so many bytes on lie in the arena (default 32 KiB).
+    /// Sets the size in bytes from which on blocks lie in the arena (default 32 KiB).
     #[must_use]
     pub const fn threshold(mut self, bytes: usize) -> Self {
         self.threshold = bytes;
         self
     }
 
-    /// Bytes of the arena.
+    /// Size of the arena in bytes.
     pub const fn capacity(&self) -> usize {
         self.bytes
     }
@@ -92,8 +92,8 @@ impl Arena {
         self.holds(elements.as_ptr().cast())
     }
 
-    /// A block of the arena whatever its size, for who wants memory of the card's by itself and has
-    /// another allocator for the rest. It holds nothing of meaning; [`GlobalAlloc::dealloc`] of the arena,
+    /// Allocates a block of the arena whatever its size, for programs that have another allocator
+    /// for all other memory. Its contents are undefined; [`GlobalAlloc::dealloc`] of the arena,
     /// with the same layout, frees it.
     ///
     /// ```
@@ -129,20 +129,20 @@ impl Arena {
         !base.is_null() && pointer.addr().wrapping_sub(base.addr()) < self.bytes
     }
 
-    /// The first byte; reserves the memory, if that was not done.
+    /// Returns the address of the arena's first byte; reserves the memory if that was not done yet.
     pub(crate) fn memory(&self) -> io::Result<*mut u8> {
         let mut blocks = self.blocks.lock();
         let base = self.base.load(Ordering::Acquire);
         if !base.is_null() {
             return Ok(base);
         }
-        // Nothing here may allocate.
+        // No allocation may happen here: this code is the process's allocator.
         let mapping = MmapOptions::new().len(self.bytes).no_reserve_swap().map_anon()?;
-        // A wish: a kernel that cannot has small pages.
+        // Large pages are optional: a kernel without them uses small ones.
         let _ = mapping.advise(Advice::HugePage);
         let base = memmap2::MmapRaw::from(mapping);
         let pointer = base.as_mut_ptr();
-        // It stays for ever.
+        // The mapping is never removed.
         std::mem::forget(base);
         // SAFETY: the mapping is this allocator's alone from now on.
         let claimed = unsafe { blocks.claim(Span::from_base_size(pointer, self.bytes)) };
@@ -153,7 +153,8 @@ impl Arena {
         Ok(pointer)
     }
 
-    /// A block of the arena; null if there is none, or it is to be the system's.
+    /// Allocates a block of the arena; null if the arena is full, or the block is the system
+    /// allocator's.
     fn allocate(&self, layout: Layout) -> *mut u8 {
         if layout.size() < self.threshold || layout.size() == 0 {
             return ptr::null_mut();
@@ -190,7 +191,7 @@ unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let block = self.allocate(layout);
         if !block.is_null() {
-            // SAFETY: the block has so many bytes.
+            // SAFETY: the block has `layout.size()` bytes.
             unsafe { block.write_bytes(0, layout.size()) };
             return block;
         }

@@ -1,8 +1,9 @@
 //! Asynchronous events: what happens to queue pairs, shared receive queues and the card without a completion that
 //! says so (IBTA 1.4 section 11.6.3).
 //!
-//! The card sends no interrupts and keeps no list of events. So whoever asks for events looks: at the error states of
-//! the queue pairs that peers may reach, at the receives that are left in shared queues, and whether the card answers.
+//! The card sends no interrupts and keeps no list of events. So events are found by looking: at the
+//! error states of the queue pairs that peers may reach, at the number of receives in shared
+//! queues, and at whether the card answers.
 
 use std::{
     collections::VecDeque,
@@ -35,28 +36,29 @@ pub enum AsyncEvent {
     /// `IBV_EVENT_QP_REQ_ERR`), the card does not (`IBV_EVENT_QP_FATAL`). Its own receives complete with
     /// `wr_flush_error`.
     QueuePairFatal {
-        /// Its [`QueuePair::index`](crate::QueuePair::index).
+        /// [`QueuePair::index`](crate::QueuePair::index) of the queue pair.
         queue_pair: u32,
-        /// Its number on the wire.
+        /// Number of the queue pair on the wire.
         qpn: u32,
     },
     /// The queue pair, which uses a shared receive queue, is in the error state, and takes no further receive from it: all
     /// completions of those that it has taken can be polled (`IBV_EVENT_QP_LAST_WQE_REACHED`).
     LastReceiveReached {
-        /// Its [`QueuePair::index`](crate::QueuePair::index).
+        /// [`QueuePair::index`](crate::QueuePair::index) of the queue pair.
         queue_pair: u32,
-        /// Its number on the wire.
+        /// Number of the queue pair on the wire.
         qpn: u32,
     },
     /// A shared receive queue has fewer receives than its limit, which is used up with this
     /// (`IBV_EVENT_SRQ_LIMIT_REACHED`): [`SharedReceiveQueue::arm_limit`](crate::SharedReceiveQueue::arm_limit).
     SharedReceiveQueueLimit {
-        /// Its [`SharedReceiveQueue::number`](crate::SharedReceiveQueue::number).
+        /// [`SharedReceiveQueue::number`](crate::SharedReceiveQueue::number) of the queue.
         queue: u16,
     },
-    /// The card has stopped working (`IBV_EVENT_DEVICE_FATAL`); told once. Whoever uses it gets errors.
+    /// The card has stopped working (`IBV_EVENT_DEVICE_FATAL`). The event occurs once; further
+    /// calls return errors.
     DeviceFatal {
-        /// What failed.
+        /// Description of the failure.
         reason: String,
     },
 }
@@ -83,9 +85,9 @@ impl fmt::Display for AsyncEvent {
 pub(crate) struct WatchedPair {
     pub index: u32,
     pub qpn: u32,
-    /// It uses a shared receive queue.
+    /// The queue pair uses a shared receive queue.
     pub shared: bool,
-    /// Its own receive queue, and where its receives complete.
+    /// The queue pair's own receive queue, and the completion queue of its receives.
     pub receives: Option<(Weak<ReceiveState>, Weak<CompletionQueueInner>)>,
 }
 
@@ -98,7 +100,7 @@ struct WatchedReceives {
     limit: u32,
 }
 
-/// What [`Events::watch`] gives: names a queue pair from one connection to the next reset.
+/// Handle from [`Events::watch`]: names a queue pair from one connection to the next reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Watch(u64);
 
@@ -106,9 +108,10 @@ pub(crate) struct Watch(u64);
 struct Pair {
     watch: Watch,
     pair: WatchedPair,
-    /// A completion, the application or an event has told that it is in the error state, and why.
+    /// The error state and its cause were reported already, by a completion, the application or an
+    /// event.
     told: bool,
-    /// Its last receive was told of.
+    /// The event that its last receive was reached was reported.
     ended: bool,
 }
 
@@ -119,18 +122,19 @@ struct State {
     /// All completion queues: any of them may have a completion of a queue pair.
     completions: Vec<Weak<CompletionQueueInner>>,
     watches: u64,
-    /// The next pair whose error state is read.
+    /// Index of the next pair whose error state is read.
     turn: usize,
     events: VecDeque<AsyncEvent>,
     fatal: bool,
     closed: bool,
 }
 
-/// What the context and its thread of events have in common.
+/// State that the context and its thread of events share.
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Readable while there are events, if somebody wants it.
+    /// File descriptor that is readable while there are events, once the application has asked for
+    /// it.
     event: OnceLock<OwnedFd>,
     wake: Condvar,
 }
@@ -151,12 +155,12 @@ impl Shared {
         if state.events.is_empty() {
             let _ = rustix::io::read(event, &mut [0; 8]);
         } else {
-            // It cannot overflow: it is read before it is written again 2^64 times.
+            // The counter cannot overflow: it is read before it is written again 2^64 times.
             let _ = rustix::io::write(event, &1_u64.to_ne_bytes());
         }
     }
 
-    /// The thread: looks for those who wait at the file descriptor.
+    /// Body of the thread: looks for events while the file descriptor is in use.
     fn run(&self, context: &Weak<ContextInner>) {
         let mut pauses = Pauses::new(WaitPolicy::default());
         loop {
@@ -191,7 +195,7 @@ impl Drop for Events {
         self.shared.lock().closed = true;
         self.shared.wake.notify_all();
         let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        // The thread itself may have had the context for a moment.
+        // This thread may itself hold the last handle of the context.
         if let Some(thread) = thread.filter(|t| t.thread().id() != thread::current().id()) {
             let _ = thread.join();
         }
@@ -199,7 +203,7 @@ impl Drop for Events {
 }
 
 impl Events {
-    /// A completion queue is there from now on.
+    /// Adds a completion queue.
     pub fn add_completions(&self, queue: &Arc<CompletionQueueInner>) {
         let mut state = self.shared.lock();
         state.completions.retain(|queue| queue.strong_count() > 0);
@@ -212,7 +216,7 @@ impl Events {
         queues.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// A peer may reach that queue pair from now on.
+    /// Watches a queue pair that a peer may reach from now on.
     pub fn watch(&self, pair: WatchedPair) -> Watch {
         let mut state = self.shared.lock();
         state.watches += 1;
@@ -221,7 +225,8 @@ impl Events {
         watch
     }
 
-    /// A completion, or the application, says why a queue pair is in the error state.
+    /// Notes that a completion, or the application, has reported why a queue pair is in the error
+    /// state.
     pub fn explain(&self, queue_pair: u32) {
         let mut state = self.shared.lock();
         if let Some(pair) = state.pairs.iter_mut().find(|pair| pair.pair.index == queue_pair) {
@@ -229,7 +234,7 @@ impl Events {
         }
     }
 
-    /// It is reset, or no more: its events are no longer told.
+    /// Stops watching a queue pair that is reset or dropped: its events are no longer reported.
     pub fn unwatch(&self, watch: Watch) {
         let mut state = self.shared.lock();
         let Some(at) = state.pairs.iter().position(|pair| pair.watch == watch) else { return };
@@ -242,7 +247,7 @@ impl Events {
         self.shared.signal(&state);
     }
 
-    /// A shared receive queue has a limit from now on; 0: none.
+    /// Sets the limit of a shared receive queue; 0 removes it.
     pub fn limit(
         &self,
         receives: &Arc<ReceiveState>,
@@ -258,7 +263,7 @@ impl Events {
         }
     }
 
-    /// A shared receive queue is no more.
+    /// Forgets a shared receive queue that was dropped.
     pub fn forget(&self, number: u32) {
         let mut state = self.shared.lock();
         state.receives.retain(|other| other.number != number);
@@ -268,7 +273,7 @@ impl Events {
         self.shared.signal(&state);
     }
 
-    /// A call has found that the card stopped working.
+    /// Notes that a call has found the card to have stopped working.
     pub fn fatal(&self, error: &CardError) {
         if !matches!(error, CardError::Failed(_)) {
             return;
@@ -286,7 +291,8 @@ impl Events {
         event
     }
 
-    /// The queue pairs of the next turn, but for those that are in the error state and told so.
+    /// Returns the queue pairs of the next turn, except those whose error state was reported
+    /// already.
     fn turn(&self) -> Vec<(Watch, WatchedPair)> {
         let mut state = self.shared.lock();
         let (count, first) = (state.pairs.len(), state.turn);
@@ -295,7 +301,7 @@ impl Events {
         turn.filter(|pair| !pair.told).map(|pair| (pair.watch, pair.pair.clone())).collect()
     }
 
-    /// Those in the error state whose last receive was not told of.
+    /// Returns queue pairs in the error state whose last receive was not reported.
     fn ending(&self, context: &ContextInner) -> Vec<(Watch, WatchedPair)> {
         let state = self.shared.lock();
         let ending = state.pairs.iter().filter(|pair| {
@@ -305,10 +311,11 @@ impl Events {
         ending.map(|pair| (pair.watch, pair.pair.clone())).collect()
     }
 
-    /// The card is done with a queue pair that it put in the error state. True if nobody knew of it.
+    /// Notes that the card is done with a queue pair that it put in the error state. True if that
+    /// was not reported before.
     fn broke(&self, context: &ContextInner, watch: Watch) -> bool {
         let mut state = self.shared.lock();
-        // It may have been reset meanwhile.
+        // The queue pair may have been reset since its state was read.
         let pair = state.pairs.iter_mut().find(|pair| pair.watch == watch);
         let Some(pair) = pair.filter(|pair| !pair.told) else { return false };
         pair.told = true;
@@ -319,7 +326,7 @@ impl Events {
         is_new
     }
 
-    /// A queue pair takes no further receive.
+    /// Notes that a queue pair takes no further receive.
     fn ended(&self, watch: Watch) {
         let mut state = self.shared.lock();
         let pair = state.pairs.iter_mut().find(|pair| pair.watch == watch);
@@ -329,13 +336,14 @@ impl Events {
         self.shared.push(&mut state, AsyncEvent::LastReceiveReached { queue_pair, qpn });
     }
 
-    /// Tells of the shared queues that have fewer receives than their limits.
+    /// Reports the shared queues that have fewer receives than their limits.
     fn check_limits(&self) {
         let armed: Vec<_> = {
             let state = self.shared.lock();
             state.receives.iter().map(|one| one.completions.clone()).collect()
         };
-        // What the card has filled counts as soon as its completion is there.
+        // A receive that the card has filled counts as used as soon as its completion is in the
+        // ring.
         armed.iter().filter_map(Weak::upgrade).for_each(|queue| queue.take_all());
         let mut state = self.shared.lock();
         let is_left = |one: &WatchedReceives| {
@@ -352,10 +360,11 @@ impl Events {
 }
 
 impl Context {
-    /// Takes an asynchronous event if there is one, and looks for events meanwhile, as
-    /// [`progress`](Self::progress) does for completions. That the card failed is an event here, told once.
+    /// Takes an asynchronous event if there is one. The call also looks for new events, as
+    /// [`progress`](Self::progress) does for completions. A failure of the card is an event here,
+    /// reported once.
     ///
-    /// A look reads the error states of up to 64 of the queue pairs that peers may reach, in turns.
+    /// A call reads the error states of up to 64 of the queue pairs that peers may reach, in turns.
     pub fn poll_async_event(&self) -> Option<AsyncEvent> {
         self.look_for_events();
         self.inner.events.take()
@@ -389,7 +398,7 @@ impl Context {
                 return None;
             }
             if !self.inner.runs_by_itself() {
-                // Its time goes on in looks alone.
+                // Such a card's time advances only while it is looked at.
                 thread::yield_now();
             } else if let Some(nap) = pauses.next() {
                 thread::sleep(nap.min(timeout - waited));
@@ -397,9 +406,10 @@ impl Context {
         }
     }
 
-    /// A file descriptor that is readable while there are asynchronous events, for `poll`, `epoll` and whatever is built on
-    /// them; [`poll_async_event`](Self::poll_async_event) takes them. The first call starts a thread that looks for
-    /// events every 10 ms or more often, as long as the context lives.
+    /// A file descriptor that is readable while there are asynchronous events, for `poll`, `epoll`
+    /// and libraries built on them; [`poll_async_event`](Self::poll_async_event) takes the events.
+    /// The first call starts a thread that looks for events every 10 ms or more often, as long as
+    /// the context lives.
     ///
     /// # Errors
     /// The system has no file descriptor or no thread for it.
@@ -420,7 +430,7 @@ impl Context {
         Ok(shared.event.get().ok_or_else(missing)?.as_fd())
     }
 
-    /// Looks once for whatever is an event.
+    /// Looks once for events of every kind.
     fn look_for_events(&self) {
         let inner = &*self.inner;
         // A failure becomes an event where it is found.
@@ -433,7 +443,7 @@ impl Context {
         if broken.is_empty() && ending.is_empty() || !self.is_idle() {
             return;
         }
-        // All completions are written: what they say is known now.
+        // All completions are in memory now; taking them tells which queue pairs failed.
         inner.events.completions().iter().for_each(|queue| queue.take_all());
         let ended: Vec<_> = broken.iter().chain(&ending).map(|(watch, _)| *watch).collect();
         broken.retain(|(watch, _)| inner.events.broke(inner, *watch));
@@ -448,7 +458,8 @@ impl Context {
         ended.into_iter().for_each(|watch| inner.events.ended(watch));
     }
 
-    /// Those that the card has put in the error state, of those whose state here is another.
+    /// Returns those of `pairs` that the card has put in the error state, while their state here is
+    /// another.
     fn broken(&self, pairs: Vec<(Watch, WatchedPair)>) -> Vec<(Watch, WatchedPair)> {
         let inner = &*self.inner;
         let mut failure = None;
@@ -473,7 +484,7 @@ impl Context {
         broken
     }
 
-    /// True if the card has nothing in progress: what it has to write is written.
+    /// True if the card has nothing in progress, so that it has written all completions.
     fn is_idle(&self) -> bool {
         let busy = self.inner.lock().device.is_busy();
         match busy {

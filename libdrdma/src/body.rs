@@ -1,4 +1,4 @@
-//! What stands behind the head of a work queue entry.
+//! The part of a work queue entry behind its head.
 
 use drdma_abi::work_request::{
     Destination as DestinationLayout, GRANULE, MAX_INLINE, MAX_REGIONS, MAX_REMOTE_COLUMNS,
@@ -14,7 +14,7 @@ use crate::{
     work_request::Head,
 };
 
-/// How the messages of a destination are laid out.
+/// Layout of a destination's messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Layout<'a> {
     pub order: MessageLayout,
@@ -48,22 +48,22 @@ fn remote_granules(destination: usize, columns: &[RemoteColumn]) -> Result<usize
     Ok(columns.len() * RemoteLayout::SIZE / GRANULE)
 }
 
-/// What stands behind the head: destinations, and what is sent to them.
+/// The part of an entry behind its head: destinations, and the data for each.
 pub(crate) trait Body {
-    /// Bits of the head's flags that announce it.
+    /// Bits of the head's flags that announce this kind of body.
     const FLAGS: u8;
 
-    /// How many destinations there are.
+    /// Number of destinations.
     fn destinations(&self) -> usize;
 
-    /// Checks what the card's layouts cannot express, for a queue of that protection domain;
-    /// returns the granules.
+    /// Checks what the card's layouts cannot express, for a queue of protection domain `pd`;
+    /// returns the number of granules.
     fn check(&self, pd: u32) -> Result<usize, PostError>;
 
-    /// What a card must do to send it, beside what every card does.
+    /// Features that the card needs to send the body.
     fn needs(&self) -> Features;
 
-    /// True if some element of its regions says how its bytes are found.
+    /// True if an element of one of its regions has a kind.
     fn has_kinds(&self) -> bool;
 
     /// True if some region is not contiguous.
@@ -75,13 +75,14 @@ pub(crate) trait Body {
     /// True if the columns of a destination have remote addresses of their own.
     fn has_remote_columns(&self) -> bool;
 
-    /// Why a card that has [`Features::COLUMN_WRITES`] and not all of `COLUMNS` does not send it by columns.
+    /// Reason why a card that has [`Features::COLUMN_WRITES`] and not all of `COLUMNS` cannot send
+    /// the body by columns.
     fn column_refusal(&self, head: &Head) -> Option<&'static str>;
 
     /// Writes the granules.
     fn write(&self, writer: &mut Writer);
 
-    /// Tells the memory that must be kept until it is sent.
+    /// Calls `keep` for the memory that must be kept until the request is sent.
     fn hold(&self, keep: impl FnMut(&Hold));
 }
 
@@ -201,7 +202,7 @@ impl Body for [Destination<'_, '_>] {
     }
 }
 
-/// A destination without regions, and what it is sent.
+/// A destination without regions, and its inline payload.
 pub(crate) struct Inline<'a, 'm> {
     pub destination: Destination<'a, 'm>,
     pub payload: &'a [u8],
@@ -378,9 +379,9 @@ impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
 /// Writes words one behind the other, around the end of a ring.
 pub(crate) struct Writer<'a> {
     pub ring: &'a DmaMemory,
-    /// The next byte.
+    /// Position of the next byte in the ring.
     pub at: usize,
-    /// Bytes of the ring.
+    /// Size of the ring in bytes.
     pub size: usize,
 }
 

@@ -1,7 +1,8 @@
 //! Waiting for completions: channels, as verbs have them, and asynchronous tasks.
 //!
-//! The card sends no interrupts, so a thread of a channel looks into completion queues for those who
-//! sleep: only into queues that somebody waits for, and only while something is posted there.
+//! The card sends no interrupts, so a thread of the channel polls completion queues on behalf of
+//! sleeping threads and tasks: only queues that are waited for, and only while work is posted to
+//! them.
 
 use std::{
     cell::Cell,
@@ -25,11 +26,12 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::{CompletionQueue, WorkCompletion, completion_queue::CompletionQueueInner};
 
-/// How a thread waits for a card that sends no interrupts: it looks again and again, first without a
-/// pause, then giving the processor to others in between, then sleeping in between, twice as long each
-/// time.
+/// Way in which a thread waits for a card that sends no interrupts: it looks again and again, first
+/// without a pause, then yielding the processor in between, then sleeping in between, twice as long
+/// each time.
 ///
-/// A simulated card's time goes on in those looks alone, so that nobody sleeps while it has work.
+/// The time of a simulated card advances only in those looks, so the thread never sleeps while such
+/// a card has work.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,23 +46,23 @@ use crate::{CompletionQueue, WorkCompletion, completion_queue::CompletionQueueIn
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// How long it looks without a pause.
+    /// Duration of looking without a pause.
     pub spin: Duration,
-    /// How long it then looks with a `yield` in between.
+    /// Duration of looking with a `yield` in between, after that.
     pub yielding: Duration,
-    /// The longest sleep between two looks from then on; the first is 16 us.
+    /// Longest sleep between two looks after that; the first is 16 us.
     pub sleep: Duration,
 }
 
 impl WaitPolicy {
-    /// Looks without a pause for ever: the shortest latency, and a processor.
+    /// Looks without a pause for ever: the shortest latency, at the price of one processor.
     pub const BUSY: Self =
         Self { spin: Duration::MAX, yielding: Duration::ZERO, sleep: Duration::ZERO };
 }
 
 impl Default for WaitPolicy {
-    /// 20 us without a pause, 100 us yielding, then sleeps that get longer up to 10 ms: what has
-    /// completed is seen after at most about twice the time that it took.
+    /// 20 us without a pause, 100 us yielding, then sleeps that get longer up to 10 ms: a
+    /// completion is seen after at most about twice the time that it took.
     fn default() -> Self {
         Self {
             spin: Duration::from_micros(20),
@@ -70,7 +72,7 @@ impl Default for WaitPolicy {
     }
 }
 
-/// The first sleep.
+/// Duration of the first sleep.
 const NAP: Duration = Duration::from_micros(16);
 
 /// The pauses of one wait.
@@ -86,7 +88,8 @@ impl Pauses {
         Self { policy, since: Instant::now(), nap: NAP }
     }
 
-    /// How long to sleep before the next look; `None` if it was waited for already.
+    /// Returns how long to sleep before the next look; `None` if the pause has taken place in this
+    /// call.
     pub fn next(&mut self) -> Option<Duration> {
         let elapsed = self.since.elapsed();
         if elapsed < self.policy.spin {
@@ -115,7 +118,7 @@ pub struct CompletionChannelBuilder {
 }
 
 impl CompletionChannelBuilder {
-    /// How the channel's thread waits for the card (default [`WaitPolicy::default`]).
+    /// Sets how the channel's thread waits for the card (default [`WaitPolicy::default`]).
     pub fn wait_policy(mut self, policy: WaitPolicy) -> Self {
         self.policy = policy;
         self
@@ -143,11 +146,11 @@ impl CompletionChannelBuilder {
     }
 }
 
-/// Where events arrive: that a completion queue which was asked to [`notify`] has something to poll
-/// (`ibv_comp_channel`). Clones are handles of the same channel.
+/// Channel of events: an event says that a completion queue which was asked to [`notify`] has
+/// something to poll (`ibv_comp_channel`). Clones are handles of the same channel.
 ///
-/// Its file descriptor is readable while there are events, for `poll`, `epoll` and whatever is built on
-/// them.
+/// Its file descriptor is readable while there are events, for `poll`, `epoll` and libraries built
+/// on them.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -190,7 +193,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         self.shared.lock().closed = true;
         self.shared.work.notify_all();
-        // The thread itself may have had the last completion queue for a moment.
+        // The channel's thread may itself have dropped the last handle.
         let itself = SERVED.get() == Arc::as_ptr(&self.shared);
         if let Some(thread) = self.thread.take().filter(|_| !itself) {
             let _ = thread.join();
@@ -200,7 +203,7 @@ impl Drop for Handle {
 
 impl CompletionChannel {
     /// Waits for an event, and takes it; `None` after `timeout`. The completion queue may have
-    /// nothing to poll all the same, if somebody else has polled it.
+    /// nothing to poll any more, if another thread has polled it.
     ///
     /// # Errors
     /// The card failed.
@@ -243,7 +246,7 @@ impl CompletionChannel {
             Err(_) => None,
         };
         if state.fired.is_empty() {
-            // It is not readable any longer; it may not have been.
+            // Clears the file descriptor, which may have been cleared before.
             let _ = rustix::io::read(&self.inner.shared.event, &mut [0; 8]);
         }
         failure.map(|()| event)
@@ -255,22 +258,22 @@ impl CompletionChannel {
 }
 
 impl AsFd for CompletionChannel {
-    /// Readable while there are events. It is not to be read from: [`try_wait`](Self::try_wait) takes
-    /// the events.
+    /// A file descriptor that is readable while there are events. It must not be read from:
+    /// [`try_wait`](Self::try_wait) takes the events.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.inner.shared.event.as_fd()
     }
 }
 
-/// What a channel's handles and its thread have in common.
+/// State that a channel's handles and its thread share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     policy: WaitPolicy,
     event: OwnedFd,
     state: Mutex<State>,
-    /// Tells those who wait of events.
+    /// Notified when there are events.
     fired: Condvar,
-    /// Tells the thread of work.
+    /// Notified when there is work for the thread.
     work: Condvar,
     /// The thread waits for work, or sleeps.
     resting: AtomicBool,
@@ -278,14 +281,14 @@ pub(crate) struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Completion queues that somebody waits for.
+    /// Completion queues that are waited for.
     armed: Vec<Armed>,
-    /// Events, of queues that may be gone.
+    /// Events: the completion queues that they are of, which may be dropped already.
     fired: VecDeque<Weak<CompletionQueueInner>>,
-    /// Somebody began to wait, or posted.
+    /// A thread began to wait, or work was posted, since the channel's thread last looked.
     stirred: bool,
     closed: bool,
-    /// The card failed, and nobody was told.
+    /// Failure of the card that was not reported yet.
     failure: Option<CardError>,
 }
 
@@ -298,7 +301,7 @@ impl State {
 #[derive(Clone, Debug)]
 struct Armed {
     queue: Weak<CompletionQueueInner>,
-    /// It gets an event, and not only its tasks are woken.
+    /// An event was asked for, beside waking the queue's tasks.
     event: bool,
 }
 
@@ -307,7 +310,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody waits for a completion queue.
+    /// Begins to watch a completion queue that is waited for.
     pub fn arm(&self, queue: &Arc<CompletionQueueInner>, event: bool) -> Result<(), CardError> {
         let mut state = self.lock();
         state.failure()?;
@@ -322,10 +325,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Something was posted. What the thread looks at to know must have been written before.
+    /// Wakes the thread after a post. The state that the thread looks at must have been written
+    /// before.
     #[inline]
     pub fn stir(&self) {
-        // Either the thread sees the post before it rests, or this sees that it rests.
+        // Either the thread sees the post before it rests, or this call sees that the thread rests.
         fence(Ordering::SeqCst);
         if self.resting.load(Ordering::Relaxed) {
             self.lock().stirred = true;
@@ -333,7 +337,7 @@ impl Shared {
         }
     }
 
-    /// The thread.
+    /// Body of the thread.
     fn run(&self) {
         SERVED.set(self);
         let mut pauses = Pauses::new(self.policy);
@@ -357,7 +361,7 @@ impl Shared {
             } else if look.simulated {
                 thread::yield_now();
             } else if !look.waiting {
-                // Until somebody waits, or something is posted.
+                // Rests until a queue is waited for, or work is posted.
                 self.rest(&armed, Duration::MAX);
             } else if let Some(nap) = pauses.next() {
                 self.rest(&armed, nap);
@@ -374,11 +378,11 @@ impl Shared {
                 continue;
             };
             if queue.has_completion() {
-                // A task is noted before the queue is armed for it: none is missed.
+                // A task is noted before the queue is armed for it, so that none is missed.
                 let event = self.disarm(&one.queue);
                 let tasks = queue.take_tasks();
-                // Whoever is told may close everything at once: this thread must not be the last to
-                // have the queue.
+                // The receiver of the event may close everything at once: this thread must not hold
+                // the queue's last handle.
                 drop(queue);
                 if event {
                     self.fire(&one.queue);
@@ -397,7 +401,7 @@ impl Shared {
         look
     }
 
-    /// Nobody waits for that queue any longer. True if an event was asked for.
+    /// Stops watching a queue. True if an event was asked for.
     fn disarm(&self, queue: &Weak<CompletionQueueInner>) -> bool {
         let mut state = self.lock();
         let at = state.armed.iter().position(|armed| armed.queue.ptr_eq(queue));
@@ -413,12 +417,13 @@ impl Shared {
     }
 
     fn signal(&self) {
-        // It cannot overflow: it is read before it is written again.
+        // The counter cannot overflow: it is read before it is written again.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
         self.fired.notify_all();
     }
 
-    /// Tells everybody who waits that it is no use: one of them why.
+    /// Wakes all waiting threads and tasks after a failure of the card, of which one is given the
+    /// error.
     fn fail(&self, failure: CardError) {
         let mut state = self.lock();
         state.failure = Some(failure);
@@ -431,11 +436,12 @@ impl Shared {
         armed.iter().flat_map(tasks).for_each(Waker::wake);
     }
 
-    /// Sleeps, unless there is work: a post, or a queue that was not known of.
+    /// Sleeps, unless there is work: a post, or a queue that `armed` does not hold.
     fn rest(&self, armed: &[Armed], longest: Duration) {
         self.resting.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        // Not while the state is locked: this may be the last to have the queue, and its channel.
+        // The state must not be locked here: this may drop the last handle of a queue, and with it
+        // the channel.
         let unseen = longest == Duration::MAX
             && armed.iter().filter_map(|one| one.queue.upgrade()).any(|q| q.expects_completion());
         let mut state = self.lock();
@@ -451,14 +457,14 @@ impl Shared {
     }
 }
 
-/// What a look at all queues found.
+/// Result of a look at all queues.
 #[derive(Debug, Default)]
 struct Look {
     /// A queue has something to poll.
     fired: bool,
-    /// A queue will have.
+    /// A queue has posted work that has not completed.
     waiting: bool,
-    /// A card's time goes on only while somebody looks.
+    /// A card is simulated: its time advances only while it is looked at.
     simulated: bool,
     failure: Option<CardError>,
 }

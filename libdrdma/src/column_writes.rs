@@ -1,4 +1,5 @@
-//! What a card sends by columns that has [`Features::COLUMN_WRITES`](crate::Features) and not all of `COLUMNS`.
+//! Requests by columns that a card with [`Features::COLUMN_WRITES`](crate::Features) and not all of
+//! `COLUMNS` sends.
 
 use drdma_abi::work_request::{MAX_CARD_REMOTE_COLUMNS, RegionHeader, RegionShape};
 
@@ -12,7 +13,7 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// Of a strided, bitmapped or partitioned region's granules.
+    /// Takes the region from the granules of a strided, bitmapped or partitioned region.
     pub fn of(words: &[u64]) -> Self {
         let shape = &words[RegionHeader::SIZE / 8..];
         Self {
@@ -22,8 +23,8 @@ impl Plain {
     }
 }
 
-/// Why such a card does not send a request by columns; `None` if it does. A destination is told by its remote
-/// addresses and its region, if that is the only one and plain.
+/// Reason why such a card cannot send a request by columns; `None` if it can. A destination is
+/// given as its remote addresses and its region, if that is the only one and plain.
 pub(crate) fn refusal<'a>(
     head: &Head,
     destinations: impl Iterator<Item = (&'a [RemoteColumn], Option<Plain>)>,

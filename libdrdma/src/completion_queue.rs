@@ -1,4 +1,4 @@
-//! Completion queues and what they deliver.
+//! Completion queues and their completions.
 
 use std::{
     collections::VecDeque,
@@ -43,24 +43,24 @@ impl<'a> CompletionQueueBuilder<'a> {
         Self { context, entries: 1024, channel: None, policy: WaitPolicy::default() }
     }
 
-    /// Room for at least that many completions, rounded up to a power of two: 1 to 65,536 (default
-    /// 1,024). Signaled requests that are posted and not yet polled never exceed it: posting is
-    /// refused before ([`PostError::CompletionQueueFull`]). Unsignaled ones take no room; the failure
-    /// of one waits until there is some.
+    /// Sets the number of completions that the queue has room for, rounded up to a power of two: 1
+    /// to 65,536 (default 1,024). Signaled requests that are posted and not yet polled never exceed
+    /// it: posting is refused before ([`PostError::CompletionQueueFull`]). Unsignaled ones take no
+    /// room; the failure of one waits until there is some.
     pub fn entries(mut self, entries: u32) -> Self {
         self.entries = entries;
         self
     }
 
-    /// Where events arrive that [`CompletionQueue::notify`] asks for, and whose thread wakes
+    /// Sets the channel that events of [`CompletionQueue::notify`] go to, and whose thread wakes
     /// asynchronous tasks (default: one of the context's own, with the default [`WaitPolicy`]).
     pub fn channel(mut self, channel: &CompletionChannel) -> Self {
         self.channel = Some(channel.clone());
         self
     }
 
-    /// How threads wait in [`CompletionQueue::wait`] and [`CompletionQueue::poll_timeout`] (default
-    /// [`WaitPolicy::default`]).
+    /// Sets how threads wait in [`CompletionQueue::wait`] and [`CompletionQueue::poll_timeout`]
+    /// (default [`WaitPolicy::default`]).
     pub fn wait_policy(mut self, policy: WaitPolicy) -> Self {
         self.policy = policy;
         self
@@ -69,7 +69,8 @@ impl<'a> CompletionQueueBuilder<'a> {
     /// Makes the queue.
     ///
     /// # Errors
-    /// A size outside the limits, no free completion queue, no memory, or the card failed.
+    /// `Error::Limits` for a size outside its limits, `Exhausted` without a free completion queue,
+    /// `Ring` without memory, or `Card` if the card failed.
     pub fn build(self) -> Result<CompletionQueue, Error> {
         let Self { context, entries, channel, policy } = self;
         if entries == 0 || entries > 1 << 16 {
@@ -115,7 +116,7 @@ impl<'a> CompletionQueueBuilder<'a> {
             channel: channel.map_or_else(OnceLock::new, OnceLock::from),
             tasks: Mutex::default(),
         };
-        // Dropped with what it has taken, if the card fails.
+        // If the card fails, the queue is dropped, and its number and ring with it.
         context.inner.lock().device.write_entry(COMPLETION_QUEUES, number, &entry)?;
         let inner = Arc::new(inner);
         context.inner.events.add_completions(&inner);
@@ -132,8 +133,8 @@ impl PartialEq for CompletionQueue {
 
 impl Eq for CompletionQueue {}
 
-/// Where requests complete: one completion a signaled request, in order per send queue. Clones are handles
-/// to the same queue; it lives as long as a send queue completes to it.
+/// Queue of the completions of requests: one for each signaled request, in order per send queue.
+/// Clones are handles to the same queue; it lives as long as a send queue completes to it.
 #[derive(Clone, Debug)]
 pub struct CompletionQueue {
     pub(crate) inner: Arc<CompletionQueueInner>,
@@ -148,7 +149,7 @@ impl CompletionQueue {
         Poll { queue: &self.inner }
     }
 
-    /// [`Context::progress`] of the card that completes here.
+    /// Calls [`Context::progress`] of the card that completes to this queue.
     ///
     /// # Errors
     /// The card failed.
@@ -156,8 +157,8 @@ impl CompletionQueue {
         self.inner.context.progress()
     }
 
-    /// Waits for one completion, calling [`Context::progress`] meanwhile, with pauses as the queue's
-    /// [`WaitPolicy`] says; `None` after `timeout`.
+    /// Waits for one completion, calling [`Context::progress`] in between, with pauses as the
+    /// queue's [`WaitPolicy`] says; `None` after `timeout`.
     ///
     /// # Errors
     /// The card failed.
@@ -179,7 +180,7 @@ impl CompletionQueue {
                     thread::sleep(nap.min(timeout - waited));
                 }
             } else if !looked {
-                // Another thread lets the card's time go on.
+                // Another thread advances the card's time.
                 thread::yield_now();
             }
         }
@@ -194,10 +195,10 @@ impl CompletionQueue {
         self.channel()?.shared().arm(&self.inner, true)
     }
 
-    /// The channel that it was made with, or the context's own.
+    /// Returns the channel that the queue was made with, or the context's own.
     ///
     /// # Errors
-    /// The system has no thread for the context's own channel.
+    /// `CardError::Failed` if the system has no thread for the context's own channel.
     pub fn channel(&self) -> Result<&CompletionChannel, CardError> {
         if self.inner.channel.get().is_none() {
             let channel = self.inner.context.inner.channel()?.clone();
@@ -206,8 +207,8 @@ impl CompletionQueue {
         Ok(self.inner.channel.get().expect("a channel"))
     }
 
-    /// The next completion, for asynchronous tasks. It needs no particular executor; the channel's
-    /// thread wakes the task.
+    /// Returns the next completion, for asynchronous tasks. It needs no particular executor; the
+    /// channel's thread wakes the task.
     ///
     /// ```
     /// # use libdrdma::{Context, Options, QueuePairAttributes, Transport, WorkRequest};
@@ -239,7 +240,7 @@ impl CompletionQueue {
         Completions { queue: self.clone(), failed: false }
     }
 
-    /// A completion, or the task is woken when there is one.
+    /// Takes a completion, or registers the task to be woken when there is one.
     pub(crate) fn poll_next(
         &self,
         task: &mut TaskContext<'_>,
@@ -270,19 +271,19 @@ impl CompletionQueue {
         Ok(completions)
     }
 
-    /// Signaled requests posted whose completions were not polled yet.
+    /// Number of signaled requests posted whose completions were not polled yet.
     pub fn outstanding(&self) -> u32 {
         self.inner.outstanding.load(Ordering::Acquire)
     }
 
-    /// Completions that fit.
+    /// Number of completions that the queue has room for.
     pub fn capacity(&self) -> u32 {
         self.inner.entries
     }
 }
 
-/// The completions that are there, oldest first. The card learns that there is room again when it
-/// is dropped.
+/// Iterator over the completions that are ready, oldest first. Dropping it tells the card that
+/// there is room again.
 #[derive(Debug)]
 pub struct Poll<'a> {
     queue: &'a CompletionQueueInner,

@@ -37,7 +37,7 @@ pub use options::{DEFAULT_ACK_TIMEOUT, Error, Options};
 
 use options::{check_max_read, check_merge_threshold};
 
-/// How often a card whose time goes on by itself is looked at.
+/// Interval between two looks at a card whose time advances by itself.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// An open card. Clones are handles to the same card; the card is disabled when the last object
@@ -49,24 +49,24 @@ pub struct Context {
 
 pub(crate) struct ContextInner {
     hardware: Mutex<Hardware>,
-    /// Registers that are written without locking, if the card has a way to that.
+    /// Registers that are written without locking, if the card offers that.
     window: Option<Arc<dyn RegisterWindow>>,
     features: Features,
-    /// The host has set how long reads are: requests without a plan leave them to the card.
+    /// The host has set the length of reads: requests without a plan leave it to the card.
     sets_reads: AtomicBool,
-    /// The hardware's owner has something to do in [`Context::progress`].
+    /// [`Context::progress`] has work to do for the owner of the hardware.
     attention: AtomicBool,
-    /// When a card with a window was last looked at, in milliseconds since `opened`.
+    /// Time of the last look at a card with a window, in milliseconds since `opened`.
     looked: AtomicU64,
     opened: Instant,
     /// The [`QueuePairState`] of every queue pair: completions change it.
     states: Vec<AtomicU8>,
     queues: Mutex<Queues>,
-    /// What no completion reports.
+    /// Asynchronous events: failures and limits that no completion reports.
     pub events: Events,
-    /// The channel of completion queues that have no other.
+    /// The channel of completion queues that have none of their own.
     channel: OnceLock<CompletionChannel>,
-    /// Who knows the Ethernet addresses of peers.
+    /// Source of the Ethernet addresses of peers.
     resolver: Mutex<Arc<dyn Resolver>>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct ContextInner {
 #[derive(Default)]
 struct Queues {
     open: Vec<Arc<QueueState>>,
-    /// What those counted that are gone.
+    /// Sums of the counts of queues that were dropped.
     closed: Statistics,
 }
 
@@ -89,7 +89,7 @@ impl ContextInner {
         self.guard(self.hardware.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The same, unless another thread has it locked.
+    /// Like [`lock`](Self::lock), but `None` if another thread has the hardware locked.
     fn try_lock(&self) -> Option<HardwareGuard<'_>> {
         match self.hardware.try_lock() {
             Ok(guard) => Some(self.guard(guard)),
@@ -102,7 +102,7 @@ impl ContextInner {
         HardwareGuard::new(guard, &self.attention)
     }
 
-    /// Writes a register, without locking if the card can do that.
+    /// Writes a register, without locking if the card offers that.
     #[inline]
     pub fn write_register(&self, offset: u32, value: u32) -> Result<(), CardError> {
         match &self.window {
@@ -111,7 +111,7 @@ impl ContextInner {
         }
     }
 
-    /// The channel of completion queues that have no other.
+    /// Returns the channel of completion queues that have none of their own.
     pub fn channel(&self) -> Result<&CompletionChannel, CardError> {
         if let Some(channel) = self.channel.get() {
             return Ok(channel);
@@ -122,26 +122,26 @@ impl ContextInner {
         Ok(self.channel.get_or_init(|| channel))
     }
 
-    /// Who knows the Ethernet addresses of peers.
+    /// Returns the source of the Ethernet addresses of peers.
     pub fn resolver(&self) -> Arc<dyn Resolver> {
         self.resolver.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// True if the card does not only send.
+    /// True if the card receives as well as sends.
     pub fn receives(&self) -> bool {
         self.features.contains(Features::RECEIVES)
     }
 
-    /// True if the host has set how long reads are.
+    /// True if the host has set the length of reads.
     #[inline]
     pub fn sets_reads(&self) -> bool {
         self.sets_reads.load(Ordering::Relaxed)
     }
 
-    /// Why the card cannot do what needs these features; `None` if it can.
+    /// Reason why the card lacks one of these features; `None` if it has all of them.
     #[inline]
     pub fn misses(&self, needed: Features) -> Option<&'static str> {
-        // Without the first one there are no others.
+        // A card that does not receive has none of the other features.
         let missing = needed.difference(self.features);
         match (missing.is_empty(), self.receives()) {
             (true, _) => None,
@@ -150,7 +150,7 @@ impl ContextInner {
         }
     }
 
-    /// True if the card's time goes on by itself.
+    /// True if the card's time advances by itself.
     pub fn runs_by_itself(&self) -> bool {
         self.window.is_some()
     }
@@ -159,28 +159,29 @@ impl ContextInner {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A send queue is there from now on.
+    /// Adds a send queue.
     pub fn open_queue(&self, queue: &Arc<QueueState>) {
         self.queues().open.push(queue.clone());
     }
 
-    /// A send queue is there no longer.
+    /// Removes a send queue, and adds its counts to those of closed queues.
     pub fn close_queue(&self, queue: &QueueState) {
         let mut queues = self.queues();
         queues.open.retain(|open| !std::ptr::eq(&**open, queue));
         queues.closed.add(&queue.statistics());
     }
 
-    /// The requests of shared queues that the card may not have looked at yet: they name queue pairs
-    /// by their index.
+    /// Returns the requests of shared queues that the card may not have looked at yet: they name
+    /// queue pairs by their index.
     pub fn shared_requests(&self) -> Vec<Pending> {
         self.queues().open.iter().filter_map(Pending::of).collect()
     }
 
-    /// Keeps the owner of memory that stays mapped until the card does not read for requests any
-    /// longer that were taken from it.
+    /// Keeps the owner of memory that stays mapped until the card no longer reads for abandoned
+    /// requests.
     pub fn keep_until_settled(&self, owner: Arc<dyn Any + Send + Sync>) {
-        // Only abandoned requests may still be read for, and these want attention.
+        // Only abandoned requests may still be read for, and while there are some, `attention` is
+        // set.
         if self.attention.load(Ordering::Acquire) {
             self.lock().keep(owner);
         }
@@ -194,7 +195,7 @@ impl ContextInner {
         self.states[queue_pair as usize].store(state as u8, Ordering::Release);
     }
 
-    /// Allocates a ring and shows it to the card, which writes to it or only reads it.
+    /// Allocates a ring and maps it for the card: writable if `written`, else read-only.
     pub fn allocate_ring(&self, len: usize, written: bool) -> Result<(DmaMemory, u64), Error> {
         let mut memory = DmaMemory::new(len).map_err(|source| Error::Ring { len, source })?;
         if !written {
@@ -208,7 +209,7 @@ impl ContextInner {
 impl Drop for ContextInner {
     fn drop(&mut self) {
         let hardware = self.hardware.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // Nobody is left to tell.
+        // A failure cannot be reported here.
         let _ = hardware.device.disable();
     }
 }
@@ -217,8 +218,8 @@ impl Context {
     /// Checks, resets, sets up and enables a card.
     ///
     /// # Errors
-    /// A card of another type, major version or ABI is refused, both sides being named; an option
-    /// outside its limits; or the card failed.
+    /// A card of another type, major version or ABI ([`Error::Open`], which names both sides); an
+    /// option outside its limits ([`Error::Limits`]); or the card failed ([`Error::Card`]).
     pub fn open(card: Box<dyn Card>, options: Options) -> Result<Self, Error> {
         options.max_read.map_or(Ok(()), check_max_read)?;
         options.merge_threshold.map_or(Ok(()), check_merge_threshold)?;
@@ -254,8 +255,8 @@ impl Context {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Asks `resolver` for the Ethernet addresses of peers from now on, where a queue pair is connected
-    /// without one; at first that is [`HostTables`].
+    /// Sets the resolver of the Ethernet addresses of peers, for queue pairs that are connected
+    /// without one (default: [`HostTables`]).
     pub fn set_resolver(&self, resolver: impl Resolver + 'static) {
         *self.inner.resolver.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(resolver);
     }
@@ -276,17 +277,17 @@ impl Context {
         CompletionChannelBuilder::default()
     }
 
-    /// Lets a simulated card's time go on, and notices a board that was removed; call it in every
-    /// polling loop. While another thread does, this does nothing; nor does it wait for one.
+    /// Advances a simulated card's time, and notices a board that was removed; call it in every
+    /// polling loop. If another thread is in this call, it returns at once and does nothing.
     ///
     /// # Errors
-    /// The card failed: now, or since the last call in a place that could not say so (a drop, or
-    /// [`CompletionQueue::poll`](crate::CompletionQueue::poll)).
+    /// The card failed: now, or since the last call where no error could be returned (in a drop, or
+    /// in [`CompletionQueue::poll`](crate::CompletionQueue::poll)).
     pub fn progress(&self) -> Result<(), CardError> {
         self.look().map(|_| ())
     }
 
-    /// The same. False if another thread was doing it.
+    /// Like [`progress`](Self::progress). False if another thread was doing it.
     pub(crate) fn look(&self) -> Result<bool, CardError> {
         self.look_once().inspect_err(|error| self.inner.events.fatal(error))
     }
@@ -310,12 +311,12 @@ impl Context {
         Ok(true)
     }
 
-    /// True if the card does not only send.
+    /// True if the card receives as well as sends.
     pub fn receives(&self) -> bool {
         self.inner.receives()
     }
 
-    /// What the card does beside sending.
+    /// Features of the card beside sending.
     pub fn features(&self) -> Features {
         self.inner.features
     }
@@ -350,29 +351,30 @@ impl Context {
     }
 
     /// Sets the longest DMA read in bytes that the optimizer forms: a power of two from 64 to 4096.
-    /// It holds for what the card plans from now on, and long contiguous requests have no plan of their own any longer
+    /// The value holds for requests that the card plans from now on, and long contiguous requests
+    /// have no plan of their own any longer
     /// ([`FetchPlan::of_contiguous`](crate::optimizer::FetchPlan::of_contiguous)).
     ///
     /// # Errors
-    /// A value outside its limits, or the card failed.
+    /// `Error::Limits` for a value outside its limits, or `Error::Card` if the card failed.
     pub fn set_max_read(&self, bytes: u32) -> Result<(), Error> {
         check_max_read(bytes)?;
         self.inner.sets_reads.store(true, Ordering::Relaxed);
         Ok(self.inner.lock().device.write(MAX_READ, bytes)?)
     }
 
-    /// Sets the widest gap in bytes that the optimizer reads through: 0 to 4096. It holds for what
-    /// the card plans from now on, which no longer looks for a better gap below it
-    /// ([`READ_BALANCE`](drdma_abi::register::READ_BALANCE)).
+    /// Sets the widest gap in bytes that the optimizer reads through: 0 to 4096. The value holds
+    /// for requests that the card plans from now on. The card no longer looks for a better gap
+    /// below it ([`READ_BALANCE`](drdma_abi::register::READ_BALANCE)).
     ///
     /// # Errors
-    /// A value outside its limits, or the card failed.
+    /// `Error::Limits` for a value outside its limits, or `Error::Card` if the card failed.
     pub fn set_merge_threshold(&self, bytes: u32) -> Result<(), Error> {
         check_merge_threshold(bytes)?;
         Ok(fix_threshold(&mut self.inner.lock().device, bytes)?)
     }
 
-    /// What was posted so far: exact, and counted at each doorbell.
+    /// Counts of what was posted so far: exact, and updated at each doorbell.
     pub fn statistics(&self) -> Statistics {
         let queues = self.inner.queues();
         let mut sum = queues.closed;
@@ -381,7 +383,7 @@ impl Context {
     }
 }
 
-/// Sets the widest gap that is read through. A threshold of the host's holds whatever lengths reads have.
+/// Sets the widest gap that is read through, and makes it hold for reads of any length.
 fn fix_threshold(device: &mut Device, bytes: u32) -> Result<(), CardError> {
     device.write(READ_BALANCE, 0)?;
     device.write(MERGE_THRESHOLD, bytes)

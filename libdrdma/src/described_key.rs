@@ -13,52 +13,52 @@ use crate::{
     context::ContextInner, encode::words, memory::Hold,
 };
 
-/// Why a region got no key, or no append region was made.
+/// Error of making a described key or an append region.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeptRegionError {
-    /// The card does not do it.
+    /// The card does not have the feature.
     #[error("{what} is not possible: {reason}")]
     Unsupported {
-        /// What was asked for.
+        /// Name of the operation that was asked for.
         what: &'static str,
-        /// What the card lacks.
+        /// Description of what the card lacks.
         reason: &'static str,
     },
-    /// Rights that a described key cannot give.
+    /// A described key cannot give these rights.
     #[error(
         "a described key that allows {access:?}: REMOTE_READ and REMOTE_WRITE are all that is possible"
     )]
     Rights {
-        /// The rights.
+        /// Rights that were asked for.
         access: Access,
     },
-    /// A region whose columns are of a kind that has no fixed places for its bytes.
+    /// The region has a column of a kind that has no fixed places for its bytes.
     #[error("a described key of a region with kinds of columns: its bytes have no fixed places")]
     Kinds,
-    /// No memory, or no key, for a table that the card reads.
+    /// There is no memory, or no key, for a table that the card reads.
     #[error(transparent)]
     Table(#[from] MemoryRegionError),
     /// The card may not write to the memory of a column.
     #[error("column {column} of an append region: its memory allows {access:?}, not LOCAL_WRITE")]
     ReadOnly {
-        /// The column, from 0.
+        /// Index of the column, from 0.
         column: usize,
-        /// What its memory allows.
+        /// Rights of the column's memory.
         access: Access,
     },
-    /// A region of another protection domain.
+    /// The region belongs to another protection domain.
     #[error("the region belongs to another protection domain than the key")]
     ProtectionDomain,
-    /// A region that cannot be.
+    /// The region is invalid.
     #[error(transparent)]
     Region(#[from] crate::RegionError),
-    /// Every place is in use.
+    /// All entries of the card's table are in use.
     #[error("the card has no free {what}: all {limit} are in use")]
     Exhausted {
-        /// What there is none of.
+        /// Name of the resource.
         what: &'static str,
-        /// How many there are.
+        /// Number that the card has of it.
         limit: u32,
     },
     /// The card failed.
@@ -96,7 +96,7 @@ pub enum KeptRegionError {
 /// ```
 #[derive(Debug)]
 pub struct DescribedKey<'m> {
-    // The key goes before the memory.
+    // The key must be dropped before the memory.
     entry: KeyEntry,
     len: u64,
     _hold: Hold,
@@ -173,19 +173,20 @@ impl<'m> DescribedKey<'m> {
             .write_region(KEY_REGIONS, at, region.words(), end)
             .and_then(|()| hardware.device.write_entry(MEMORY_REGIONS, index, &entry));
         drop(hardware);
-        // From here on it is taken back in any case.
+        // From here on, dropping the entry removes it from the card.
         let entry = KeyEntry { context, rkey, region: at };
         written?;
         Ok(Self { entry, len, _hold: region.hold, _memory: PhantomData })
     }
 
-    /// The key that peers name it by. It is no local key: requests of this process name the region itself.
+    /// The key that peers name the region by. It is no local key: requests of this process name the
+    /// region itself.
     pub fn rkey(&self) -> u32 {
         self.entry.rkey
     }
 
-    /// Bytes that can be addressed, from 0 on: those of a bitmapped region if every row were selected. It
-    /// ends earlier where fewer are.
+    /// Number of bytes that can be addressed, from 0 on. For a bitmapped region it is the length
+    /// with every row selected; with fewer selected, accesses beyond the selected rows are refused.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
         self.len

@@ -3,7 +3,7 @@
 
 use drdma_abi::Layout;
 
-/// Where a field lies: word and bit in it.
+/// Position of a field: word, and bit in the word.
 #[derive(Clone, Copy)]
 pub(crate) struct Position {
     pub word: usize,

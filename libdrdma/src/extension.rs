@@ -1,4 +1,4 @@
-//! What requests say that only a card executes that receives.
+//! Parts of requests that only a card that receives executes.
 
 use std::net::Ipv4Addr;
 
@@ -10,8 +10,8 @@ use drdma_abi::{
 
 use crate::{Features, MacAddress, encode::words};
 
-/// Where a datagram goes, for [`WorkRequest::to`](crate::WorkRequest::to): a peer's addresses, its queue
-/// pair, and that one's queue key.
+/// Destination of a datagram, for [`WorkRequest::to`](crate::WorkRequest::to): a peer's addresses,
+/// its queue pair, and the queue key of that queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AddressHandle {
     mac: MacAddress,
@@ -23,26 +23,28 @@ pub struct AddressHandle {
 }
 
 impl AddressHandle {
-    /// That queue pair (24 bits) at these addresses.
+    /// Addresses queue pair `dest_qpn` (24 bits), whose queue key is `qkey`, at the given
+    /// addresses.
     pub fn new(dest_mac: MacAddress, dest_ip: Ipv4Addr, dest_qpn: u32, qkey: u32) -> Self {
         Self { mac: dest_mac, ip: dest_ip, qpn: dest_qpn, qkey, tos: 0, ttl: TTL }
     }
 
-    /// The differentiated services code point, 0 to 63 (default 0); higher bits are not looked at.
+    /// Sets the differentiated services code point, 0 to 63 (default 0); higher bits are ignored.
     #[must_use]
     pub fn dscp(mut self, dscp: u8) -> Self {
         self.tos = dscp << 2 | self.tos & 3;
         self
     }
 
-    /// The explicit congestion notification field, 0 to 3 (default 0); higher bits are not looked at.
+    /// Sets the explicit congestion notification field, 0 to 3 (default 0); higher bits are
+    /// ignored.
     #[must_use]
     pub fn ecn(mut self, ecn: u8) -> Self {
         self.tos = self.tos & !3 | ecn & 3;
         self
     }
 
-    /// The time to live (default 64, which 0 stands for as well).
+    /// Sets the time to live (default 64, which 0 stands for as well).
     #[must_use]
     pub fn ttl(mut self, ttl: u8) -> Self {
         self.ttl = ttl;
@@ -50,7 +52,7 @@ impl AddressHandle {
     }
 }
 
-/// What a request does that only a card does that receives.
+/// Operations that only a card that receives executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reliable {
     SendInvalidate { rkey: u32 },
@@ -59,7 +61,8 @@ pub(crate) enum Reliable {
     FetchAndAdd { add: u64 },
 }
 
-/// What stands in a head beside what every card knows, and behind it.
+/// Options of a request beyond those that every card knows, and the operands that stand behind its
+/// head.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extension {
     pub reliable: Option<Reliable>,
@@ -69,13 +72,14 @@ pub(crate) struct Extension {
 }
 
 impl Extension {
-    /// True if there is nothing that a card does not know that only sends.
+    /// True if the request needs nothing beyond what a card that only sends knows.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.reliable.is_none() && self.address.is_none() && !self.fence && !self.solicited
     }
 
-    /// What of it some cards do not do, and the features that it needs; `None` if there is nothing.
+    /// Name of an option that some cards lack, and the features that it needs; `None` if there is
+    /// none.
     pub fn needs(&self) -> Option<(&'static str, Features)> {
         let mut flags = Features::empty();
         flags.set(Features::READS, self.fence);
@@ -93,13 +97,13 @@ impl Extension {
         Some((what, features | flags))
     }
 
-    /// True for what sends no payload, and fills regions with its answer.
+    /// True for operations that send no payload, and fill regions with their answer.
     #[inline]
     pub fn is_answered(&self) -> bool {
         !matches!(self.reliable, None | Some(Reliable::SendInvalidate { .. }))
     }
 
-    /// Its bits of the head's flags.
+    /// Bits of the head's flags that the options set.
     #[inline]
     pub fn flags(&self) -> u8 {
         let flag = |on: bool, flag: u8| if on { flag } else { 0 };
@@ -108,7 +112,7 @@ impl Extension {
             | flag(self.address.is_some(), request_flags::ADDRESS)
     }
 
-    /// The head's opcode, if it is another one, and its `imm`.
+    /// The head's opcode, if it differs from the usual one, and its `imm`.
     #[inline]
     pub fn opcode(&self) -> Option<(ReliableOpcode, u32)> {
         self.reliable.map(|reliable| match reliable {
@@ -127,14 +131,14 @@ impl Extension {
         }
     }
 
-    /// Granules behind the head.
+    /// Number of granules behind the head.
     #[inline]
     pub fn granules(&self) -> usize {
         let address = self.address.map_or(0, |_| AddressLayout::SIZE);
         (address + self.operands().map_or(0, |_| AtomicOperands::SIZE)) / GRANULE
     }
 
-    /// Writes them.
+    /// Writes these granules.
     #[inline]
     pub fn write(&self, mut put: impl FnMut(&[u64])) {
         if let Some(address) = self.address {

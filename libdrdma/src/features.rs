@@ -1,22 +1,24 @@
-//! What a card does beside sending.
+//! Features of a card beside sending.
 
 use drdma_abi::receive::features;
 
 bitflags::bitflags! {
-    /// What a card does beside sending: its register `FEATURES`. What needs more is refused before it
-    /// reaches the card.
+    /// Features of a card beside sending: its register `FEATURES`. Requests that need others are
+    /// refused before they reach the card.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Features: u32 {
-        /// It takes SENDs and WRITEs, and acknowledges them. A card without this has none of the others.
+        /// The card takes SENDs and WRITEs, and acknowledges them. A card without this has none of
+        /// the others.
         const RECEIVES = features::RECEIVES;
-        /// Receives and READs fill regions of every type; without it, contiguous ones alone, but for
-        /// `STRIDED_RECEIVES` and `MAPPED_RECEIVES`.
+        /// Receives and READs fill regions of every type. Without it they fill contiguous ones, and
+        /// what `STRIDED_RECEIVES` and `MAPPED_RECEIVES` allow.
         const SCATTERS = features::SCATTERS;
-        /// It sends READs and atomics, and waits at fences.
+        /// The card sends READs and atomics, and waits at fences.
         const READS = features::READS;
         /// Requests can invalidate remote keys, be solicited, and name an address.
         const REQUESTS = features::REQUESTS;
-        /// It sends again what is lost: `timeout`, `retry_cnt` and `rnr_retry` mean something.
+        /// The card retransmits lost packets: `timeout`, `retry_cnt` and `rnr_retry` have an
+        /// effect.
         const RETRANSMITS = features::RETRANSMITS;
         /// Keys can open regions with gaps to WRITEs and READs of peers.
         const DESCRIBED_KEYS = features::DESCRIBED_KEYS;
@@ -32,9 +34,9 @@ bitflags::bitflags! {
         const CHASE = features::CHASE;
         /// Partitions are made from keys.
         const PARTITIONS = features::PARTITIONS;
-        /// It answers READs: `max_dest_rd_atomic` and `REMOTE_READ` mean something.
+        /// The card answers READs: `max_dest_rd_atomic` and `REMOTE_READ` have an effect.
         const READ_ANSWERS = features::READ_ANSWERS;
-        /// It answers atomics: `REMOTE_ATOMIC` means something.
+        /// The card answers atomics: `REMOTE_ATOMIC` has an effect.
         const ATOMIC_ANSWERS = features::ATOMIC_ANSWERS;
         /// Receives fill strided regions as well as contiguous ones; without `SCATTERS`, as far as they have places
         /// ([`RECEIVE_PLACES`](drdma_abi::receive::RECEIVE_PLACES)).
@@ -56,7 +58,7 @@ bitflags::bitflags! {
 }
 
 impl Features {
-    /// What is said of a card that misses the first of these.
+    /// Description of the lack of the first of these features, for errors.
     pub(crate) fn reason(self) -> &'static str {
         if self.contains(Self::RECEIVES) {
             "the card does not receive"

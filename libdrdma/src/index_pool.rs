@@ -1,7 +1,7 @@
 //! Indexes of a card's tables.
 
-/// Gives out the indexes of a table, each as long as possible after it was last used, so that what
-/// a card still says about an old owner is not taken for the new one's.
+/// Allocates the indexes of a table, each as long as possible after its last use, so that late
+/// reports of the card about an old owner are not taken for the new one's.
 #[derive(Debug)]
 pub(crate) struct IndexPool {
     used: Vec<bool>,
@@ -13,7 +13,7 @@ impl IndexPool {
         Self { used: vec![false; entries as usize], next: 0 }
     }
 
-    /// A free index.
+    /// Takes a free index.
     pub fn take(&mut self) -> Option<u32> {
         let n = self.used.len();
         let index = (self.next..self.next + n).map(|i| i % n).find(|i| !self.used[*i])?;
@@ -28,7 +28,7 @@ impl IndexPool {
         self.used[index as usize] = false;
     }
 
-    /// How many there are.
+    /// Number of indexes, free or in use.
     pub fn limit(&self) -> u32 {
         self.used.len() as u32
     }

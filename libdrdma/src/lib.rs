@@ -112,14 +112,15 @@
 //!
 //! # Memory safety
 //!
-//! A [`Region`] borrows its memory regions or shares them ([`Memory`]), so its bounds are checked when
-//! it is built. A queue goes on doing so for everything that was posted to it, so that memory is neither
-//! freed nor written to while the card may read it: borrowed memory until [`QueuePair::release`],
-//! shared memory until the request's completion. What cannot be known here (where the pointers of a [`PointerMapped`] region point, and
-//! everything in regions made by the `unchecked` functions) is checked by the card, which
-//! completes such a request with an error before it sends anything of it. A queue that is leaked
-//! (`std::mem::forget`) keeps nothing borrowed: the card then reads whatever is there, and nothing
-//! after the memory region was dropped.
+//! A [`Region`] borrows its memory regions or shares them ([`Memory`]), so its bounds are checked
+//! when it is built. A queue does the same for everything that was posted to it, so that memory is
+//! neither freed nor written to while the card may read it: borrowed memory until
+//! [`QueuePair::release`], shared memory until the request's completion. What cannot be known here
+//! (where the pointers of a [`PointerMapped`] region point, and everything in regions made by the
+//! `unchecked` functions) is checked by the card, which completes such a request with an error
+//! before it sends anything of it. A queue that is leaked (`std::mem::forget`) keeps nothing
+//! borrowed: the card then reads whatever is there, and nothing after the memory region was
+//! dropped.
 //!
 //! The card writes to memory whose [`Access`] lets it: for receives, READs and atomics, and for peers that
 //! have its key. Such memory lends no slices as long as it is registered; bytes are copied out, and
@@ -173,10 +174,10 @@ pub use drdma_abi::{
     roce::Transport,
     work_request::{KeyType, MAX_INLINE, MessageLayout},
 };
-/// Cards whose time their owner lets go on.
+/// Simulated cards whose time their owner advances.
 #[cfg(feature = "soft")]
 pub use drdma_soft::simulated;
-/// The network that simulated cards are plugged into: peers, and what arrived there.
+/// The network of simulated cards: peers, and the messages that arrived there.
 #[cfg(feature = "soft")]
 pub use drdma_soft::wire as network;
 

@@ -1,4 +1,4 @@
-//! Memory as regions take it.
+//! Memory as the builders of regions take it.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -91,14 +91,14 @@ impl Deref for Memory<'_> {
 /// The shared memory of a region.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Hold {
-    /// None.
+    /// No memory is shared.
     #[default]
     Nothing,
     /// One memory region.
     One(Arc<MemoryRegion>),
     /// Several.
     Several(Arc<[Arc<MemoryRegion>]>),
-    /// That of an append region.
+    /// The memory of an append region.
     Append(Arc<append_region::Shared>),
 }
 
@@ -109,7 +109,7 @@ impl Hold {
         matches!(self, Self::Nothing)
     }
 
-    /// All of these together.
+    /// Joins several holds into one.
     pub fn all(holds: Vec<Self>) -> Self {
         let mut shared = Vec::new();
         for hold in holds {
@@ -117,7 +117,7 @@ impl Hold {
                 Self::Nothing => {}
                 Self::One(memory) => shared.push(memory),
                 Self::Several(memories) => shared.extend(memories.iter().cloned()),
-                // A receive that appends has no regions beside it.
+                // A receive that appends has no regions beside its append region.
                 Self::Append(_) => debug_assert!(false, "no region holds an append region"),
             }
         }
@@ -128,7 +128,7 @@ impl Hold {
         }
     }
 
-    /// What of `memory` is shared.
+    /// Holds those parts of `memory` that are shared.
     #[inline]
     pub fn of<'a, 'm: 'a>(memory: impl IntoIterator<Item = &'a Memory<'m>>) -> Self {
         let mut shared = Vec::new();

@@ -16,80 +16,81 @@ use crate::{Access, Owner, ProtectionDomain, Sharing, context::ContextInner};
 /// Bits of a local key that are the table index; the others are the tag.
 const INDEX_BITS: u32 = MEMORY_REGIONS.entries.ilog2();
 
-/// Why memory was not registered, not lent or not given back.
+/// Error of registering memory, lending it as a slice, or giving it back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryRegionError {
-    /// A region of 0 bytes.
+    /// The region has 0 bytes.
     #[error("a memory region of 0 B")]
     Empty,
-    /// A range that is not inside the memory region.
+    /// The range is not inside the memory region.
     #[error("bytes {start}..{end} are outside the memory region of {len} B")]
     OutOfBounds {
-        /// First byte.
+        /// First byte of the range.
         start: u64,
-        /// The byte behind the last.
+        /// Byte behind the last one of the range.
         end: u64,
-        /// Bytes of the memory region.
+        /// Length of the memory region in bytes.
         len: u64,
     },
-    /// Every key is in use.
+    /// All keys of the card are in use.
     #[error("the card has no free memory region: all {limit} are in use")]
     NoKey {
-        /// Memory regions of a card.
+        /// Number of memory regions of a card.
         limit: u32,
     },
-    /// The card does nothing but send.
+    /// The card only sends.
     #[error("memory that allows {access:?}: the card does not receive")]
     Unsupported {
-        /// What it was to allow.
+        /// Rights that were asked for.
         access: Access,
     },
-    /// Rights to write to memory that was registered without.
+    /// Write access was asked for memory that was registered without.
     #[error("{access:?} is not possible: the card may only read the memory")]
     ReadOnly {
-        /// The rights.
+        /// Rights that were asked for.
         access: Access,
     },
     /// The memory cannot be borrowed exclusively: another memory region or handle shares it.
     #[error("the memory of {len} B is shared with another memory region or handle")]
     Shared {
-        /// Bytes of the memory region.
+        /// Length of the memory region in bytes.
         len: u64,
     },
-    /// Nobody may write to the memory.
+    /// The memory is immutable.
     #[error("the memory of {len} B is immutable")]
     Immutable {
-        /// Bytes of the memory region.
+        /// Length of the memory region in bytes.
         len: u64,
     },
-    /// The bytes are no whole values, or not aligned for them.
+    /// The bytes are not a whole number of values, or not aligned for them.
     #[error("{len} B at {addr:#x} are not a slice of `{name}`: {reason}")]
     View {
-        /// Bytes of the memory region.
+        /// Length of the memory region in bytes.
         len: u64,
-        /// Where they begin in this process.
+        /// Address of the first byte in this process.
         addr: u64,
         /// The type of the values.
         name: &'static str,
-        /// What does not fit.
+        /// Description of the mismatch.
         reason: &'static str,
     },
     /// The memory region was not made from an owner of that type.
     #[error("the owner of the memory is not a `{name}`")]
     OtherOwner {
-        /// The type that was asked for.
+        /// The type of owner that was asked for.
         name: &'static str,
     },
-    /// The operating system gave no memory.
+    /// The operating system provided no memory.
     #[error("cannot allocate {len} B")]
     Allocation {
-        /// Bytes.
+        /// Number of bytes asked for.
         len: usize,
-        /// Why.
+        /// Error that the operating system returned.
         source: std::io::Error,
     },
-    /// Bytes that are no memory: at address 0, or beyond the end of the address space.
+    /// The bytes cannot be memory: they begin at address 0, or reach beyond the end of the address
+    /// space.
     #[error("{0}")]
     Address(std::io::Error),
     /// The card failed.
@@ -103,10 +104,10 @@ pub enum MemoryRegionError {
 /// It is made of new memory ([`ProtectionDomain::allocate`]) or of memory that the application has
 /// anyway ([`ProtectionDomain::register`]), which [`into_owner`](Self::into_owner) gives back.
 ///
-/// Regions borrow it or share it ([`Memory`]), and queues that they were posted to go on doing so,
-/// so that it is neither dropped nor written to by this process while the card may read it. Bytes can
-/// be copied out at any time. The card only reads it, unless its [`Access`] says otherwise: memory that
-/// the card may write to lends no slices ([`Sharing::Shared`]) until it is given back.
+/// Regions borrow it or share it ([`Memory`]), and so do queues that they were posted to, so that
+/// it is neither dropped nor written to by this process while the card may read it. Bytes can be
+/// copied out at any time. The card only reads it, unless its [`Access`] says otherwise: memory
+/// that the card may write to lends no slices ([`Sharing::Shared`]) until it is given back.
 ///
 /// A memory region whose memory is its own is written to through `&mut` alone, so that slices of
 /// either kind can be lent:
@@ -135,7 +136,7 @@ pub enum MemoryRegionError {
 /// ```
 #[derive(Debug)]
 pub struct MemoryRegion {
-    // The key goes before the memory.
+    // The key must be dropped before the memory.
     key: Arc<Key>,
     span: Arc<Span>,
     /// The first byte, counted from the first page that is mapped.
@@ -216,7 +217,8 @@ impl Key {
         Self::new(allocation, offset, len, pd.id, access)
     }
 
-    /// Where bytes of this process lie in it: counted from the first page.
+    /// Offset of bytes of this process in the allocation, counted from the first page; `None` if
+    /// they are not inside.
     pub fn find(&self, pointer: *const u8, len: usize) -> Option<usize> {
         let offset = pointer.addr().checked_sub(self.allocation.memory.as_ptr().addr())?;
         let behind = self.offset + self.len;
@@ -235,13 +237,13 @@ impl Drop for Key {
     }
 }
 
-/// The right to bytes: whoever has the only handle of it may write to them, unless they are others' as
-/// well.
+/// The right to access bytes: the holder of its only handle may write to them, unless others may
+/// access them as well.
 #[derive(Debug)]
 pub(crate) struct Span {
     context: Arc<ContextInner>,
     sharing: Sharing,
-    /// What owns the bytes, if the mapping does not.
+    /// Owner of the bytes, if the mapping does not own them.
     owner: Option<Arc<dyn Any + Send + Sync>>,
     /// The owner's type.
     kind: TypeId,
@@ -256,7 +258,7 @@ impl Drop for Span {
 }
 
 impl MemoryRegion {
-    /// Zeroed memory of its own.
+    /// Allocates zeroed memory.
     pub(crate) fn allocate(
         pd: &ProtectionDomain,
         len: usize,
@@ -271,14 +273,14 @@ impl MemoryRegion {
         Self::whole(pd, memory, sharing, TypeId::of::<()>(), access)
     }
 
-    /// Memory of an owner.
+    /// Registers memory of an owner.
     pub(crate) fn register<O: Owner>(
         pd: &ProtectionDomain,
         owner: O,
         access: Access,
     ) -> Result<Self, MemoryRegionError> {
         if let Some(memory) = (&owner as &dyn Any).downcast_ref::<DmaMemory>() {
-            // It has pages of its own.
+            // Empty memory would still be given pages of its own.
             if memory.is_empty() {
                 return Err(MemoryRegionError::Empty);
             }
@@ -296,10 +298,10 @@ impl MemoryRegion {
         }
     }
 
-    /// Memory at an address.
+    /// Registers memory at an address.
     ///
     /// # Safety
-    /// That of [`DmaMemory::from_raw`], and what `sharing` says.
+    /// The requirements of [`DmaMemory::from_raw`], and the promise that `sharing` makes.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn of_owner(
         pd: &ProtectionDomain,
@@ -337,7 +339,7 @@ impl MemoryRegion {
         access: Access,
     ) -> Result<Self, MemoryRegionError> {
         let key = Key::over(pd, memory, access)?;
-        // What the card may write to is lent to nobody.
+        // Memory that the card may write to lends no slices.
         let sharing = if access.writes() { Sharing::Shared } else { sharing };
         let (offset, len) = (key.offset, key.len);
         let context = pd.context.inner.clone();
@@ -349,14 +351,14 @@ impl MemoryRegion {
         &self.key.allocation.memory
     }
 
-    /// Where the card sees the first byte (an I/O virtual address). Pointers of a
+    /// I/O virtual address of the first byte, as the card sees it. Pointers of a
     /// [`PointerMapped`](crate::PointerMapped) region are such addresses.
     #[inline]
     pub fn addr(&self) -> u64 {
         self.key.allocation.iova + self.offset as u64
     }
 
-    /// Bytes, at least 1.
+    /// Length in bytes, at least 1.
     #[allow(clippy::len_without_is_empty)]
     #[inline]
     pub fn len(&self) -> usize {
@@ -369,19 +371,20 @@ impl MemoryRegion {
         self.key.lkey
     }
 
-    /// The key that peers name it by, with [`addr`](Self::addr): the same number.
+    /// The key that peers name the memory by, with [`addr`](Self::addr): the same number as the
+    /// local key.
     #[inline]
     pub fn rkey(&self) -> u32 {
         self.key.lkey
     }
 
-    /// What it allows beside being sent from.
+    /// Rights of the memory region beside being sent from.
     pub fn access(&self) -> Access {
         self.key.access
     }
 
-    /// True if its key opens no other bytes than its own. The key of memory in a
-    /// [registered arena](ProtectionDomain::register_arena) opens all of the arena;
+    /// True if the key gives access to no other bytes. The key of memory in a [registered
+    /// arena](ProtectionDomain::register_arena) gives access to all of the arena;
     /// [`alias`](Self::alias) makes one that does not.
     #[inline]
     pub fn has_own_key(&self) -> bool {
@@ -402,15 +405,18 @@ impl MemoryRegion {
     /// either of them, unless others write to it anyway ([`Sharing::Shared`]).
     ///
     /// # Errors
-    /// An empty range or one that is not inside, no free key, or the card failed.
+    /// `MemoryRegionError::Empty` for an empty range, `OutOfBounds` for one that is not inside,
+    /// `NoKey` without a free key, or `Card` if the card failed.
     pub fn alias(&self, range: Range<usize>) -> Result<MemoryRegion, MemoryRegionError> {
         self.alias_with(range, self.access())
     }
 
-    /// The same, with rights of its own. The card may write to it only if it may write to this one.
+    /// Like [`alias`](Self::alias), with rights of its own. The card may write to the alias only if
+    /// it may write to this memory region.
     ///
     /// # Errors
-    /// As [`alias`](Self::alias), or rights to write that this memory's mapping does not have.
+    /// The errors of [`alias`](Self::alias), or `ReadOnly` for rights to write that this memory
+    /// region does not have.
     pub fn alias_with(
         &self,
         range: Range<usize>,
@@ -433,11 +439,10 @@ impl MemoryRegion {
         Ok(Self { key, span: self.span.clone(), offset, len })
     }
 
-    /// Copies bytes in.
+    /// Copies bytes into the memory, from byte `offset` on.
     ///
     /// # Panics
-    /// If they do not fit, or the memory may not be written to: it is immutable, or an alias has it,
-    /// too.
+    /// If they do not fit, or the memory may not be written to: it is immutable, or has an alias.
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
         if let Err(error) = self.check_writable() {
@@ -446,11 +451,12 @@ impl MemoryRegion {
         self.memory().write(self.offset + offset, bytes);
     }
 
-    /// Copies bytes into memory that others may write to as well ([`Sharing::Shared`]), while regions
-    /// and queues have it. What the card reads meanwhile is a mixture of old and new bytes.
+    /// Copies bytes into memory that others may write to as well ([`Sharing::Shared`]), while
+    /// regions and queues have it. A concurrent read of the card may find a mixture of old and new
+    /// bytes.
     ///
     /// # Panics
-    /// If they do not fit, or the memory is not such.
+    /// If they do not fit, or the memory is not [`Sharing::Shared`].
     pub fn store_at(&self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
         let len = self.len;
@@ -458,10 +464,10 @@ impl MemoryRegion {
         self.memory().write(self.offset + offset, bytes);
     }
 
-    /// Copies bytes out.
+    /// Copies bytes out of the memory, from byte `offset` on.
     ///
     /// # Panics
-    /// If they are not inside.
+    /// If the range is not inside the memory region.
     pub fn read_at(&self, offset: usize, bytes: &mut [u8]) {
         self.check(offset, bytes.len());
         self.memory().read(self.offset + offset, bytes);
@@ -475,7 +481,7 @@ impl MemoryRegion {
         );
     }
 
-    /// Refuses writing where somebody else may hold a slice.
+    /// Refuses writing while somebody else may hold a slice.
     fn check_writable(&mut self) -> Result<(), MemoryRegionError> {
         let is_only = Arc::get_mut(&mut self.span).is_some();
         match self.span.sharing {
@@ -492,7 +498,7 @@ impl MemoryRegion {
     /// The memory as a slice.
     ///
     /// # Errors
-    /// Others may write to it: [`Sharing::Shared`].
+    /// [`MemoryRegionError::Shared`] if others may write to the memory: [`Sharing::Shared`].
     #[allow(unsafe_code)]
     pub fn as_slice(&self) -> Result<&[u8], MemoryRegionError> {
         if self.span.sharing == Sharing::Shared {
@@ -504,13 +510,13 @@ impl MemoryRegion {
         Ok(unsafe { slice::from_raw_parts(self.pointer(), self.len) })
     }
 
-    /// The memory as a slice that can be written to. That no region and no queue has it is checked
-    /// by the compiler (or by [`Arc::get_mut`], where it is shared with them); that no other memory
-    /// region covers the same memory, here.
+    /// The memory as a mutable slice. The compiler checks that no region and no queue has it (or
+    /// [`Arc::get_mut`] does, if it is shared with them); this function checks that no other memory
+    /// region covers the same memory.
     ///
     /// # Errors
-    /// The memory is immutable, or shared: with an [`alias`](Self::alias), or with whoever else
-    /// has it ([`Sharing::Shared`]).
+    /// `MemoryRegionError::Immutable` if the memory is immutable, or `Shared` if it is shared: with
+    /// an [`alias`](Self::alias), or with others that may access it ([`Sharing::Shared`]).
     #[allow(unsafe_code)]
     pub fn as_slice_mut(&mut self) -> Result<&mut [u8], MemoryRegionError> {
         self.check_writable()?;
@@ -529,7 +535,8 @@ impl MemoryRegion {
     /// The memory as values.
     ///
     /// # Errors
-    /// As [`as_slice`](Self::as_slice), or the bytes are no whole values or not aligned for them.
+    /// The errors of [`as_slice`](Self::as_slice), or `View` if the bytes are not a whole number of
+    /// values or not aligned for them.
     pub fn view<T: AnyBitPattern>(&self) -> Result<&[T], MemoryRegionError> {
         let at = (self.len, self.pointer().addr());
         bytemuck::try_cast_slice(self.as_slice()?).map_err(|error| misfit::<T>(at, error))
@@ -538,15 +545,15 @@ impl MemoryRegion {
     /// The memory as values that can be written to.
     ///
     /// # Errors
-    /// As [`as_slice_mut`](Self::as_slice_mut), or the bytes are no whole values or not aligned for
-    /// them.
+    /// The errors of [`as_slice_mut`](Self::as_slice_mut), or `View` if the bytes are not a whole
+    /// number of values or not aligned for them.
     pub fn view_mut<T: AnyBitPattern + NoUninit>(&mut self) -> Result<&mut [T], MemoryRegionError> {
         let at = (self.len, self.pointer().addr());
         bytemuck::try_cast_slice_mut(self.as_slice_mut()?).map_err(|error| misfit::<T>(at, error))
     }
 
-    /// Gives back what the memory region was [made](ProtectionDomain::register) of, which the card
-    /// does not reach any longer.
+    /// Gives back the owner that the memory region was [made](ProtectionDomain::register) of, whose
+    /// memory the card does not reach any longer.
     ///
     /// # Errors
     /// An owner of another type, another memory region covers the same memory
@@ -582,7 +589,7 @@ impl MemoryRegion {
     }
 }
 
-/// Why bytes, so many at an address, are no values.
+/// Reason why `len` bytes at `addr` are no values of type `T`.
 fn misfit<T>((len, addr): (usize, usize), error: bytemuck::PodCastError) -> MemoryRegionError {
     use bytemuck::PodCastError as Error;
     let reason = match error {

@@ -1,4 +1,4 @@
-//! Cards by their names.
+//! Opening cards by their names.
 
 use drdma_driver::{
     Card,
@@ -8,22 +8,22 @@ use drdma_driver::{
 #[cfg(feature = "soft")]
 use crate::network::Network;
 
-/// Why a card was not opened.
+/// Error of opening a card by its name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// No card has such a name.
+    /// The name begins with no known scheme.
     #[error("`{0}` names no card: it must begin with `vfio:`, `soft:` or `rtl:`")]
     Scheme(String),
-    /// A kind of card that this program does not have in it.
+    /// This program was built without support for that kind of card.
     #[error("`{uri}` is not possible: libdrdma was built without its feature `{feature}`")]
     Feature {
-        /// What was to be opened.
+        /// Name of the card that was to be opened.
         uri: String,
         /// The feature that is missing.
         feature: &'static str,
     },
-    /// A simulated card's options are wrong, or it cannot be built.
+    /// The options of a simulated card are wrong, or it cannot be built.
     #[cfg(feature = "soft")]
     #[error(transparent)]
     Simulated(#[from] drdma_soft::OpenError),
@@ -52,7 +52,8 @@ pub enum DeviceError {
 /// ```
 ///
 /// # Errors
-/// A name that no card has, a card that this program was built without, or the card itself says no.
+/// `DeviceError::Scheme` for an unknown name, `Feature` for a card that this program was built
+/// without, or `Simulated` or `Vfio` if the card itself cannot be opened.
 pub fn open(uri: &str) -> Result<Box<dyn Card>, DeviceError> {
     if uri.starts_with("vfio:") {
         return Ok(Box::new(vfio::open(uri)?));
@@ -67,8 +68,8 @@ pub fn open(uri: &str) -> Result<Box<dyn Card>, DeviceError> {
     Err(without(uri))
 }
 
-/// Opens a simulated card by its name, plugged into `network`: with the peers that it has, and nobody
-/// else. A board has a network of its own, and ignores this one.
+/// Opens a simulated card by its name, plugged into `network`: it reaches the peers of that
+/// network, and no others. A board has a network of its own, and ignores this one.
 ///
 /// # Errors
 /// As [`open`].
@@ -83,7 +84,7 @@ pub fn open_on(uri: &str, network: &Network) -> Result<Box<dyn Card>, DeviceErro
     }
 }
 
-/// The error for what is not in this program.
+/// Makes the error for a card that this program was built without.
 fn without(uri: &str) -> DeviceError {
     let features = [("soft:", "soft"), ("rtl:", "rtl")];
     match features.into_iter().find(|(scheme, _)| uri.starts_with(scheme)) {

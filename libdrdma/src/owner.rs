@@ -7,19 +7,20 @@ use bytemuck::{NoUninit, Pod};
 use drdma_driver::DmaMemory;
 use memmap2::{Mmap, MmapMut};
 
-/// Who else may read and write memory that is registered.
+/// Accesses of others to memory that is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Nobody: the memory region lends it as slices of either kind.
+    /// Nobody else accesses the memory: the memory region lends it as slices, mutable or not.
     Exclusive,
-    /// Everybody reads it and nobody writes to it: the memory region lends it as a slice, and the
-    /// card can only read it.
+    /// Others only read the memory, and nobody writes to it: the memory region lends it as a slice,
+    /// and the card can only read it.
     Immutable,
-    /// Others write to it at any time, by atomic accesses: the memory region lends no slice.
+    /// Others write to the memory at any time, by atomic accesses: the memory region lends no
+    /// slice.
     Shared,
 }
 
-/// Something that owns memory, and is registered as it is
+/// An owner of memory that can be registered in place
 /// ([`ProtectionDomain::register`](crate::ProtectionDomain::register)): nothing is copied.
 ///
 /// | owner | the card sees | |
@@ -38,10 +39,10 @@ pub enum Sharing {
 /// it, nobody else accesses them but as [`SHARING`](Self::SHARING) says. All bit patterns are valid in
 /// them, unless they are immutable.
 pub unsafe trait Owner: Send + Sync + 'static {
-    /// Who else may access the bytes.
+    /// Accesses of others to the bytes.
     const SHARING: Sharing;
 
-    /// The first byte, and how many there are.
+    /// Address of the first byte, and number of bytes.
     fn memory(&mut self) -> (*mut u8, usize);
 }
 

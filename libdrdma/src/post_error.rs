@@ -4,42 +4,42 @@ use drdma_driver::CardError;
 
 use crate::QueuePairState;
 
-/// Why a work request was not posted. Nothing of it reached the card.
+/// Error of posting a work request. Nothing of the request reached the card.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PostError {
     /// The queue pair is not ready to send.
     #[error("the queue pair is in state {state}: it takes work requests in RTS or Error")]
     State {
-        /// Its state.
+        /// State of the queue pair.
         state: QueuePairState,
     },
-    /// The ring has too little room until something completes and is polled.
+    /// The ring has too little room until a request completes and its completion is polled.
     #[error("the send queue is full: the request needs {needed} blocks of 64 B, {free} are free")]
     QueueFull {
-        /// Blocks that the request needs.
+        /// Number of blocks that the request needs.
         needed: u32,
-        /// Blocks that are free.
+        /// Number of free blocks.
         free: u32,
     },
-    /// Unsignaled requests hold as much of the ring as they may: nobody knows when they are complete
-    /// before a signaled request behind them is. This request must be signaled.
+    /// Unsignaled requests hold as much of the ring as they may: their completion is not known
+    /// before that of a signaled request behind them. This request must be signaled.
     #[error(
         "a signaled request is due: with this one, the unsignaled requests behind the last signaled \
          one would take {unsignaled} blocks of 64 B, {limit} (half of the send queue) are possible"
     )]
     SignalDue {
-        /// Blocks of the requests behind the last signaled one, this one included.
+        /// Number of blocks of the requests behind the last signaled one, this one included.
         unsignaled: u32,
-        /// Blocks that they may take.
+        /// Number of blocks that they may take.
         limit: u32,
     },
     /// The request is longer than the whole ring.
     #[error("the request needs {needed} blocks of 64 B, the whole send queue has {blocks}")]
     RequestTooLong {
-        /// Blocks that the request needs.
+        /// Number of blocks that the request needs.
         needed: u32,
-        /// Blocks of the ring.
+        /// Number of blocks of the ring.
         blocks: u32,
     },
     /// As many requests are posted and not yet polled as the completion queue has entries.
@@ -47,87 +47,87 @@ pub enum PostError {
         "the completion queue is full: {outstanding} of {capacity} completions are outstanding"
     )]
     CompletionQueueFull {
-        /// Requests posted and not yet polled.
+        /// Number of requests posted and not yet polled.
         outstanding: u32,
-        /// Entries of the completion queue.
+        /// Number of entries of the completion queue.
         capacity: u32,
     },
-    /// More regions than a destination takes.
+    /// A destination has more regions than possible.
     #[error("destination {destination}: {regions} regions, at most {limit} are possible")]
     TooManyRegions {
         /// Index of the destination.
         destination: usize,
-        /// Its regions.
+        /// Number of regions of the destination.
         regions: usize,
-        /// The limit.
+        /// Largest number that is possible.
         limit: usize,
     },
-    /// More regions than a request takes, all destinations together.
+    /// The destinations have more regions together than a request takes.
     #[error("the destinations have {regions} regions together, at most {limit} are possible")]
     RequestRegions {
-        /// Regions of all destinations.
+        /// Number of regions of all destinations.
         regions: usize,
-        /// The limit.
+        /// Largest number that is possible.
         limit: usize,
     },
-    /// No destination, or more than a request takes.
+    /// The request has no destination, or more than possible.
     #[error("{destinations} destinations, 1 to {limit} are possible")]
     Destinations {
-        /// Destinations of the request.
+        /// Number of destinations of the request.
         destinations: usize,
-        /// The limit.
+        /// Largest number that is possible.
         limit: usize,
     },
-    /// A payload of more bytes than an entry takes.
+    /// The inline payload has more bytes than an entry takes.
     #[error("an inline payload of {bytes} B: at most {limit} B are possible")]
     InlineBytes {
-        /// Its bytes.
+        /// Length of the payload in bytes.
         bytes: usize,
-        /// The limit.
+        /// Largest length in bytes that is possible.
         limit: usize,
     },
-    /// A request has both regions and a payload of its own.
+    /// The request has both regions and an inline payload.
     #[error("an inline payload and {regions} regions: a request sends one or the other")]
     InlineRegions {
-        /// Its regions.
+        /// Number of regions.
         regions: usize,
     },
-    /// A READ or an atomic has a payload of its own.
+    /// A READ or an atomic has an inline payload.
     #[error("an inline payload: a READ or an atomic sends none")]
     InlineOperation,
-    /// An inline payload, which is one row, that is to go by columns.
+    /// An inline payload, which is one row, cannot be sent by columns.
     #[error("an inline payload by columns: it is one row")]
     InlineLayout,
-    /// More remote addresses than a destination has room for.
+    /// A destination has more remote columns than possible.
     #[error("destination {destination}: {columns} remote columns, at most {limit} are possible")]
     RemoteColumns {
         /// Index of the destination.
         destination: usize,
-        /// Its remote addresses.
+        /// Number of its remote columns.
         columns: usize,
-        /// The limit.
+        /// Largest number that is possible.
         limit: usize,
     },
-    /// Remote addresses of columns in what is no WRITE.
+    /// A request other than a WRITE has remote columns.
     #[error("remote columns in what is no WRITE")]
     RemoteColumnsOperation,
-    /// A READ or an atomic, or a receive, with regions that cannot be filled, or by columns.
+    /// A READ, an atomic or a receive has regions that cannot be filled, or is by columns.
     #[error("{what} with {reason}: such regions are sent from alone")]
     NotFilled {
-        /// What was posted.
+        /// Name of what was posted.
         what: &'static str,
-        /// Why it cannot be.
+        /// Reason why its regions cannot be filled.
         reason: &'static str,
     },
-    /// More granules than a request has.
+    /// The request has more granules than possible.
     #[error("the request has {granules} granules of 16 B, at most {limit} are possible")]
     Granules {
-        /// Its granules.
+        /// Number of granules of the request.
         granules: usize,
-        /// The limit.
+        /// Largest number that is possible.
         limit: usize,
     },
-    /// A message of no rows.
+    /// A message would have no rows.
     #[error("rows_per_message is 0")]
     RowsPerMessage,
     /// A region belongs to another protection domain than the queue.
@@ -140,24 +140,24 @@ pub enum PostError {
         /// Index of the region.
         region: usize,
     },
-    /// Two destinations get the same partition.
+    /// Two destinations have the same partition.
     #[error("destination {destination}: partition {partition} is destination {other}'s already")]
     PartitionTwice {
         /// Index of the destination.
         destination: usize,
-        /// The partition's id.
+        /// Id of the partition.
         partition: u16,
         /// Index of the earlier destination.
         other: usize,
     },
-    /// A partition that the card makes from no keys.
+    /// No key can make that partition.
     #[error("destination {destination}: partition {partition}; the region's keys make 0 to {last}")]
     PartitionNotMade {
         /// Index of the destination.
         destination: usize,
-        /// The partition's id.
+        /// Id of the partition.
         partition: u16,
-        /// The last one that is made.
+        /// Largest id that keys make.
         last: u32,
     },
     /// A partitioned region belongs to another protection domain than the queue.
@@ -171,12 +171,13 @@ pub enum PostError {
         /// Index of the destination.
         destination: usize,
     },
-    /// The card does not do what the request needs; see [`Context::features`](crate::Context::features).
+    /// The card lacks a feature that the request needs; see
+    /// [`Context::features`](crate::Context::features).
     #[error("{what} is not possible: {reason}")]
     Unsupported {
-        /// What was asked for.
+        /// Name of the operation that was asked for.
         what: &'static str,
-        /// What the card lacks.
+        /// Description of what the card lacks.
         reason: &'static str,
     },
     /// The receive's regions need more places than the card has for one; see
@@ -185,9 +186,9 @@ pub enum PostError {
         "the receive needs {places} places, one for a contiguous region, and for another one one and another for each extent or column, or two if there is a bitmapped or pointer-mapped one: the card has {limit}"
     )]
     ReceivePlaces {
-        /// Places that it needs.
+        /// Number of places that the receive needs.
         places: usize,
-        /// The limit.
+        /// Largest number that is possible.
         limit: usize,
     },
     /// The queue pair was made without a receive queue of its own.
@@ -196,17 +197,18 @@ pub enum PostError {
     /// The queue pair takes receives only when it is set up.
     #[error("the queue pair is in state {state}: it takes receives in Init, RTR, RTS or Error")]
     ReceiveState {
-        /// Its state.
+        /// State of the queue pair.
         state: QueuePairState,
     },
-    /// The receive queue has too little room until something completes and is polled.
+    /// The receive queue has too little room until a receive completes and its completion is
+    /// polled.
     #[error(
         "the receive queue is full: the receive needs {needed} blocks of 64 B, {free} are free"
     )]
     ReceiveQueueFull {
-        /// Blocks that the receive needs.
+        /// Number of blocks that the receive needs.
         needed: u32,
-        /// Blocks that are free.
+        /// Number of free blocks.
         free: u32,
     },
     /// The card failed.

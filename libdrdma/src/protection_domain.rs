@@ -1,4 +1,4 @@
-//! Protection domains: what belongs together.
+//! Protection domains: groups of memory regions and queues that may be used together.
 
 use std::{
     any::{Any, TypeId},
@@ -20,7 +20,7 @@ use crate::{
 pub struct ProtectionDomain {
     pub(crate) context: Context,
     pub(crate) id: u32,
-    /// Keys of memory that much else lies in.
+    /// Keys of registered arenas.
     arenas: Arc<RwLock<Vec<Arc<Key>>>>,
 }
 
@@ -29,7 +29,7 @@ impl ProtectionDomain {
         Self { context, id, arenas: Arc::default() }
     }
 
-    /// The key of the arena that bytes lie in, and where they lie there.
+    /// Returns the key of the arena that bytes lie in, and their offset there.
     pub(crate) fn find(&self, pointer: *const u8, len: usize) -> Option<(Arc<Key>, usize)> {
         let arenas = self.arenas.read().unwrap_or_else(PoisonError::into_inner);
         arenas.iter().find_map(|key| Some((key.clone(), key.find(pointer, len)?)))
@@ -39,22 +39,24 @@ impl ProtectionDomain {
     /// made of large pages where the host has some.
     ///
     /// # Errors
-    /// No memory, no free key, `len` is 0, or the card failed.
+    /// `MemoryRegionError::Empty` if `len` is 0, `Allocation` without memory, `NoKey` without a
+    /// free key, or `Card` if the card failed.
     pub fn allocate(&self, len: usize) -> Result<MemoryRegion, MemoryRegionError> {
         MemoryRegion::allocate(self, len, Sharing::Exclusive, Access::empty())
     }
 
-    /// Allocates memory as [`allocate`](Self::allocate) does, to be written to by
-    /// [`MemoryRegion::store_at`] while regions and queues have it. It lends no slices.
+    /// Allocates memory as [`allocate`](Self::allocate) does, but such that
+    /// [`MemoryRegion::store_at`] may write to it while regions and queues have it. It lends no
+    /// slices.
     ///
     /// # Errors
-    /// No memory, no free key, `len` is 0, or the card failed.
+    /// The errors of [`allocate`](Self::allocate).
     pub fn allocate_shared(&self, len: usize) -> Result<MemoryRegion, MemoryRegionError> {
         MemoryRegion::allocate(self, len, Sharing::Shared, Access::empty())
     }
 
-    /// Registers memory that the application has anyway, wherever it lies: [`Owner`] says what can
-    /// be. The memory region keeps the owner until it is dropped and the card does not read the memory
+    /// Registers memory of the application in place; [`Owner`] lists the types that are possible.
+    /// The memory region keeps the owner until it is dropped and the card does not read the memory
     /// any longer, or [`MemoryRegion::into_owner`] gives it back.
     ///
     /// A board's IOMMU maps whole pages, so that the card could reach what else lies in the first and
@@ -62,15 +64,17 @@ impl ProtectionDomain {
     /// arena](Self::register_arena) is mapped already: it costs neither a mapping nor a key.
     ///
     /// # Errors
-    /// No free key, the memory is empty, or the card failed; the owner is dropped then.
+    /// `MemoryRegionError::Empty` for empty memory, `NoKey` without a free key, or `Card` if the
+    /// card failed; the owner is dropped then.
     pub fn register<O: Owner>(&self, owner: O) -> Result<MemoryRegion, MemoryRegionError> {
         MemoryRegion::register(self, owner, Access::empty())
     }
 
-    /// Allocates memory as [`allocate`](Self::allocate) does that allows more than being sent from.
+    /// Allocates memory as [`allocate`](Self::allocate) does, with the additional rights `access`.
     ///
     /// # Errors
-    /// No memory, no free key, `len` is 0, the card does not receive, or it failed.
+    /// The errors of [`allocate`](Self::allocate), or `Unsupported` from a card that does not
+    /// receive.
     pub fn allocate_with(
         &self,
         len: usize,
@@ -79,13 +83,15 @@ impl ProtectionDomain {
         MemoryRegion::allocate(self, len, Sharing::Exclusive, access)
     }
 
-    /// Registers memory as [`register`](Self::register) does that allows more than being sent from. It
-    /// has a mapping and a key of its own. As long as the card may write to it, it lends no slices:
-    /// [`MemoryRegion::read_at`] copies out, and [`MemoryRegion::into_owner`] gives it back.
+    /// Registers memory as [`register`](Self::register) does, with the additional rights `access`.
+    /// It has a mapping and a key of its own. As long as the card may write to it, it lends no
+    /// slices: [`MemoryRegion::read_at`] copies out, and [`MemoryRegion::into_owner`] gives it
+    /// back.
     ///
     /// # Errors
-    /// No free key, the memory is empty, or immutable and the card might write to it, the card does not
-    /// receive, or it failed; the owner is dropped then.
+    /// The errors of [`register`](Self::register), `Immutable` for immutable memory that the card
+    /// might write to, or `Unsupported` from a card that does not receive; the owner is dropped
+    /// then.
     pub fn register_with<O: Owner>(
         &self,
         owner: O,
@@ -114,7 +120,8 @@ impl ProtectionDomain {
     /// ```
     ///
     /// # Errors
-    /// No free key, no byte, bytes that are no memory, or the card failed; the owner is dropped then.
+    /// `MemoryRegionError::Empty` for no byte, `Address` for bytes that cannot be memory, `NoKey`
+    /// without a free key, or `Card` if the card failed; the owner is dropped then.
     ///
     /// # Safety
     /// The bytes are initialised, can be read and written, and stay where they are until `owner` is
@@ -131,15 +138,16 @@ impl ProtectionDomain {
         unsafe { self.register_raw_with(pointer, len, owner, Access::empty()) }
     }
 
-    /// Registers memory as [`register_raw`](Self::register_raw) does that allows more than being sent from.
+    /// Registers memory as [`register_raw`](Self::register_raw) does, with the additional rights
+    /// `access`.
     ///
     /// # Errors
-    /// No free key, no byte, bytes that are no memory, the card does not receive, or it failed; the owner is
-    /// dropped then.
+    /// The errors of [`register_raw`](Self::register_raw), or `Unsupported` from a card that does
+    /// not receive; the owner is dropped then.
     ///
     /// # Safety
-    /// As of [`register_raw`](Self::register_raw). While a request or a peer may write to the bytes, nobody
-    /// accesses them but by atomic accesses.
+    /// The requirements of [`register_raw`](Self::register_raw). While a request or a peer may
+    /// write to the bytes, nobody accesses them but by atomic accesses.
     #[allow(unsafe_code)]
     pub unsafe fn register_raw_with(
         &self,
@@ -153,9 +161,9 @@ impl ProtectionDomain {
         unsafe { MemoryRegion::of_owner(self, pointer, len, Sharing::Shared, owner, kind, access) }
     }
 
-    /// Registers the memory of the process's allocator, once for all that is in it: what
-    /// [`register`](Self::register) is given from now on, and lies there, has its mapping and its key.
-    /// Registering it again changes nothing. The domain and its memory regions keep it registered.
+    /// Registers the memory of the process's allocator once: memory in it that
+    /// [`register`](Self::register) is given from now on uses its mapping and its key. Registering
+    /// it again changes nothing. The domain and its memory regions keep it registered.
     ///
     /// ```
     /// # use libdrdma::{Arena, Context, Options};
@@ -168,7 +176,8 @@ impl ProtectionDomain {
     /// ```
     ///
     /// # Errors
-    /// No memory, no free key, or the card failed.
+    /// `MemoryRegionError::Allocation` without memory, `NoKey` without a free key, or `Card` if the
+    /// card failed.
     #[allow(unsafe_code)]
     pub fn register_arena(&self, arena: &'static Arena) -> Result<(), MemoryRegionError> {
         let len = arena.capacity();
@@ -178,16 +187,16 @@ impl ProtectionDomain {
         if arenas.iter().any(|key| key.find(memory, len).is_some()) {
             return Ok(());
         }
-        // SAFETY: the pages are there for ever, and zero until they are written to. What is read of
-        // them are bytes of owners, for which their memory regions answer.
+        // SAFETY: the pages are never unmapped, and zero until they are written to. Only bytes of
+        // owners are read, for which their memory regions answer.
         let memory = unsafe { DmaMemory::from_raw(memory, len, true, Arc::new(())) };
         let memory = memory.map_err(MemoryRegionError::Address)?;
         arenas.push(Key::over(self, memory, Access::empty())?);
         Ok(())
     }
 
-    /// True if all of the bytes lie in one [registered arena](Self::register_arena): as an [`Owner`]'s,
-    /// they are registered without a mapping and without a key.
+    /// True if all of the bytes lie in one [registered arena](Self::register_arena): then an
+    /// [`Owner`] of them is registered without a mapping and without a key.
     ///
     /// ```
     /// # use libdrdma::{Arena, Context, Options};
@@ -224,8 +233,10 @@ impl ProtectionDomain {
     /// Makes a key with which peers WRITE to and READ a region as if its bytes lay one after the other.
     ///
     /// # Errors
-    /// A card without described keys, other rights than [`Access::REMOTE_READ`] and
-    /// [`Access::REMOTE_WRITE`], a region of another protection domain, no free key, or the card failed.
+    /// `KeptRegionError::Unsupported` from a card without described keys, `Rights` for others than
+    /// [`Access::REMOTE_READ`] and [`Access::REMOTE_WRITE`], `ProtectionDomain` for a region of
+    /// another protection domain, `Kinds` for one with kinds, `Exhausted` without a free key, or
+    /// `Card` if the card failed.
     pub fn described_key<'m>(
         &self,
         region: Region<'m>,

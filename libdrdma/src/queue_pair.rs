@@ -22,10 +22,12 @@ use crate::{
     shared_receive_queue::Shared,
 };
 
-/// The first queue pair number that is chosen: 0 and 1 are special (IBTA 1.4 section 3.5.10).
+/// First queue pair number that is chosen automatically: 0 and 1 are special (IBTA 1.4 section
+/// 3.5.10).
 const FIRST_QPN: u32 = 2;
 
-/// States of an [`AttributesEntry`]: receives from `rq_psn` on; goes on with other attributes.
+/// States of an [`AttributesEntry`]: start to receive from `rq_psn`; continue with changed
+/// attributes.
 const ANEW: u32 = 1;
 const ON: u32 = 2;
 
@@ -57,42 +59,43 @@ impl<'a> QueuePairBuilder<'a> {
         }
     }
 
-    /// The transport (default RC).
+    /// Sets the transport (default RC).
     pub fn transport(mut self, transport: Transport) -> Self {
         self.transport = transport;
         self
     }
 
-    /// The queue pair's number on the wire, 24 bits (default: chosen, unique in the context).
+    /// Sets the queue pair's number on the wire, 24 bits (default: chosen, unique in the context).
     pub fn qpn(mut self, qpn: u32) -> Self {
         self.qpn = Some(qpn);
         self
     }
 
-    /// Room in the send queue, in blocks of 64 bytes, rounded up to a power of two: 1 to 65,536
-    /// (default 256). A scatter-gather list of up to 12 entries takes 1 to 4 blocks.
+    /// Sets the size of the send queue in blocks of 64 bytes, rounded up to a power of two: 1 to
+    /// 65,536 (default 256). A scatter-gather list of up to 12 entries takes 1 to 4 blocks.
     pub fn send_blocks(mut self, blocks: u32) -> Self {
         self.send_blocks = blocks;
         self
     }
 
-    /// Gives it a receive queue, whose receives complete to `cq`: that of the send queue, or another.
-    /// Without one it receives no SENDs, and no WRITEs with immediate data.
+    /// Adds a receive queue, whose receives complete to `cq`, which may be that of the send queue.
+    /// Without one the queue pair receives no SENDs, and no WRITEs with immediate data.
     pub fn receive(mut self, cq: &'a CompletionQueue) -> Self {
         self.receives = Some(cq);
         self.shared = None;
         self
     }
 
-    /// Lets it use the receives of a shared queue, which complete where that says.
+    /// Makes the queue pair use the receives of a shared queue, which complete to that queue's
+    /// completion queue.
     pub fn shared_receive_queue(mut self, queue: &SharedReceiveQueue<'_>) -> Self {
         self.shared = Some(queue.shared.clone());
         self.receives = None;
         self
     }
 
-    /// Room in the receive queue, in blocks of 64 bytes, rounded up to a power of two: 1 to 65,536
-    /// (default 256). A receive of up to 2 contiguous regions takes one, of up to 6 two.
+    /// Sets the size of the receive queue in blocks of 64 bytes, rounded up to a power of two: 1 to
+    /// 65,536 (default 256). A receive of up to 2 contiguous regions takes one, of up to 6 two.
     pub fn receive_blocks(mut self, blocks: u32) -> Self {
         self.receive_blocks = blocks;
         self
@@ -101,8 +104,10 @@ impl<'a> QueuePairBuilder<'a> {
     /// Makes the queue pair, in state Reset.
     ///
     /// # Errors
-    /// A number or size outside its limits or in use, no free queue pair, no memory, a receive queue on a
-    /// card that only sends, or the card failed.
+    /// `Error::Limits` for a number or size outside its limits, `QueuePairNumber` for a number in
+    /// use, `Exhausted` without a free queue pair, `Ring` without memory, `Unsupported` for a
+    /// receive queue on a card that only sends, `ProtectionDomain` for a shared receive queue of
+    /// another domain, or `Card` if the card failed.
     pub fn build<'m>(self) -> Result<QueuePair<'m>, Error> {
         let context = &self.pd.context.inner;
         if let Some(shared) = &self.shared
@@ -160,19 +165,19 @@ impl<'a> QueuePairBuilder<'a> {
     }
 }
 
-/// A queue pair's place in the card's table.
+/// A queue pair's entry in the card's table.
 #[derive(Debug)]
 struct Slot {
     context: Context,
     index: u32,
-    /// The card has attributes of it that concern receiving and retries.
+    /// The card has attributes of the queue pair that concern receiving and retries.
     responds: bool,
-    /// A peer may reach it, and events of it are told.
+    /// Handle of the queue pair's events, while a peer may reach it.
     watch: Option<Watch>,
 }
 
 impl Slot {
-    /// The card forgets what concerns receiving and retries.
+    /// Removes the attributes that concern receiving and retries from the card.
     fn forget(&mut self) -> Result<(), CardError> {
         if !std::mem::take(&mut self.responds) {
             return Ok(());
@@ -182,16 +187,16 @@ impl Slot {
         hardware.device.write_entry(QUEUE_PAIR_ATTRIBUTES, self.index, &entry)
     }
 
-    /// No event of it is told any longer.
+    /// Stops reporting events of the queue pair.
     fn unwatch(&mut self) {
         if let Some(watch) = self.watch.take() {
             self.context.inner.events.unwatch(watch);
         }
     }
 
-    /// Does `work`, which takes the queue pair from the card, and goes to another place if requests
-    /// that the card has not looked at may name this one: they were meant for the peer that the queue
-    /// pair was connected to.
+    /// Does `work`, which takes the queue pair from the card, and changes the queue pair's index if
+    /// requests that the card has not looked at may name the old one: they were meant for the peer
+    /// that the queue pair was connected to.
     fn renew(&mut self, work: impl FnOnce() -> Result<(), CardError>) -> Result<(), ModifyError> {
         let context = &self.context.inner;
         let pending = context.shared_requests();
@@ -301,7 +306,8 @@ impl Drop for Slot {
 /// ```
 #[derive(Debug)]
 pub struct QueuePair<'m> {
-    // The queue goes first: nothing is posted any longer when the queue pair's place is given back.
+    // The queue must be dropped before the slot, so that nothing is posted when the index is given
+    // back.
     queue: SendQueue,
     receives: Option<ReceiveQueue>,
     shared: Option<Shared>,
@@ -313,17 +319,18 @@ pub struct QueuePair<'m> {
 }
 
 impl<'m> QueuePair<'m> {
-    /// The number on the wire.
+    /// The queue pair's number on the wire.
     pub fn qpn(&self) -> u32 {
         self.qpn
     }
 
-    /// The index in the card's table, that work requests name it by. Going to Reset may change it.
+    /// Index in the card's table, by which work requests name the queue pair. A transition to Reset
+    /// may change it.
     pub fn index(&self) -> u32 {
         self.slot.index
     }
 
-    /// The number of its send queue, that completions name it by.
+    /// Number of the send queue, by which completions name it.
     pub fn queue(&self) -> u16 {
         self.queue.number()
     }
@@ -333,7 +340,7 @@ impl<'m> QueuePair<'m> {
         self.transport
     }
 
-    /// The state, as far as completions were polled.
+    /// State of the queue pair, as known from the completions that were polled.
     pub fn state(&self) -> QueuePairState {
         self.slot.context.inner.state(self.slot.index)
     }
@@ -342,15 +349,16 @@ impl<'m> QueuePair<'m> {
         self.queue.protection_domain()
     }
 
-    /// Goes to another state (IBTA 1.4 section 10.3.1). In Reset, what is still posted completes
-    /// with `wr_flush_error`, and the queue is ready to be used again. Reset and Error take work in
-    /// progress back as dropping the queue pair does: a request that only waits for acknowledgements
-    /// waits no longer, and a shared one that had some for this queue pair ends with
-    /// `wr_flush_error`, which halts its queue.
+    /// Changes the state (IBTA 1.4 section 10.3.1). In Reset, posted requests complete with
+    /// `wr_flush_error`, and the queue is ready to be used again. Reset and Error take work in
+    /// progress back as dropping the queue pair does: a request that only waits for
+    /// acknowledgements waits no longer, and a shared one that had some for this queue pair ends
+    /// with `wr_flush_error`, which halts its queue.
     ///
     /// # Errors
-    /// A transition that does not exist, an attribute that it needs or does not take, a value
-    /// outside its limits, or the card failed.
+    /// `ModifyError::Transition` if there is no such transition, `Missing` or `Unexpected` for an
+    /// attribute that it needs or does not take, `Value` for a value outside its limits, or `Card`
+    /// if the card failed; see [`ModifyError`] for the others.
     pub fn modify(&mut self, attributes: &QueuePairAttributes) -> Result<(), ModifyError> {
         let from = self.state();
         let to = attributes.state.ok_or(ModifyError::NoState)?;
@@ -368,7 +376,7 @@ impl<'m> QueuePair<'m> {
             QueuePairState::Reset => {
                 self.slot.unwatch();
                 self.slot.forget()?;
-                // What names a queue pair that has no peer is not meant for another one.
+                // Requests that name a queue pair without a peer must not reach a later peer.
                 if from == QueuePairState::Reset {
                     self.queue.disable()?;
                 } else {
@@ -411,11 +419,11 @@ impl<'m> QueuePair<'m> {
         Ok(())
     }
 
-    /// Reset, Init, RTR, RTS in one go, from all attributes that these need (`state` is ignored;
-    /// a missing partition key is the default one, a missing queue key 0).
+    /// Goes through Reset, Init, RTR and RTS, with all attributes that these need (`state` is
+    /// ignored; a missing partition key is the default one, a missing queue key 0).
     ///
     /// # Errors
-    /// As [`modify`](Self::modify).
+    /// The errors of [`modify`](Self::modify).
     pub fn connect(&mut self, attributes: &QueuePairAttributes) -> Result<(), ModifyError> {
         use QueuePairState::{Init, ReadyToReceive, ReadyToSend, Reset};
         let mut attributes = self.resolve(attributes)?;
@@ -434,12 +442,12 @@ impl<'m> QueuePair<'m> {
         steps.iter().try_for_each(|(_, _, attributes)| self.modify(attributes))
     }
 
-    /// True if it answers what a peer asks for.
+    /// True if the queue pair answers requests of its peer.
     fn responds(&self) -> bool {
         self.has_receives() || self.attributes.rq_psn.is_some()
     }
 
-    /// Its events are told from now on.
+    /// Starts reporting events of the queue pair.
     fn watch(&mut self) {
         let receives = self.receives.as_ref().map(|receives| {
             (Arc::downgrade(receives.state()), Arc::downgrade(receives.completion_queue()))
@@ -456,7 +464,8 @@ impl<'m> QueuePair<'m> {
         self.receives.is_some() || self.shared.is_some()
     }
 
-    /// Refuses what needs a card that receives, and misses what a queue pair needs that receives.
+    /// Refuses attributes and queues that need a card that receives, and the lack of attributes
+    /// that a receiving queue pair needs.
     fn check_receiving(
         &self,
         to: QueuePairState,
@@ -475,7 +484,7 @@ impl<'m> QueuePair<'m> {
         Ok(())
     }
 
-    /// Tells the card what concerns receiving and retries, with that state.
+    /// Writes the attributes that concern receiving and retries to the card, with the given state.
     fn write_attributes(&mut self, state: u32) -> Result<(), ModifyError> {
         let attributes = &self.attributes;
         let (own, shared) = (self.receive_queue(), self.shared.as_ref().map(Shared::number));
@@ -553,15 +562,16 @@ impl<'m> QueuePair<'m> {
         }
     }
 
-    /// The number of its own receive queue, that completions name it by.
+    /// Number of the queue pair's own receive queue, by which completions name it.
     pub fn receive_queue(&self) -> Option<u16> {
         self.receives.as_ref().map(ReceiveQueue::number)
     }
 
-    /// Posts one receive and rings the doorbell. In state Error it is accepted, and flushed.
+    /// Posts one receive and rings the doorbell. In state Error the receive is accepted and
+    /// flushed.
     ///
     /// # Errors
-    /// See [`PostError`]; nothing is posted then.
+    /// Conditions are those of [`PostError`]; nothing is posted then.
     pub fn post_recv(&mut self, request: &ReceiveRequest<'_, 'm>) -> Result<(), PostError> {
         let state = self.state();
         let receives = self.receives.as_mut().ok_or(PostError::NoReceiveQueue)?;
@@ -571,10 +581,11 @@ impl<'m> QueuePair<'m> {
         receives.post(request)
     }
 
-    /// Posts one request and rings the doorbell. In state Error it is accepted, and flushed.
+    /// Posts one request and rings the doorbell. In state Error the request is accepted and
+    /// flushed.
     ///
     /// # Errors
-    /// See [`PostError`]; nothing is posted then.
+    /// Conditions are those of [`PostError`]; nothing is posted then.
     #[inline]
     pub fn post_send(&mut self, request: &WorkRequest<'_, 'm>) -> Result<(), PostError> {
         self.stage(request)?;
@@ -602,8 +613,8 @@ impl<'m> QueuePair<'m> {
         PostGuard { qp: self }
     }
 
-    /// Gives the memory back: flushes what is still posted, and returns the queue pair in state
-    /// Reset, borrowing nothing.
+    /// Ends the borrow of memory: flushes posted requests, and returns the queue pair in state
+    /// Reset.
     ///
     /// # Errors
     /// The card failed.
@@ -615,7 +626,7 @@ impl<'m> QueuePair<'m> {
     }
 }
 
-/// Requests that are written to the ring and not yet handed to the card. Dropping it without
+/// Requests that are written to the ring and not yet handed to the card. Dropping the guard without
 /// [`submit`](Self::submit) takes them back.
 #[derive(Debug)]
 #[must_use = "requests are posted by `submit`"]
@@ -627,7 +638,7 @@ impl<'m> PostGuard<'_, 'm> {
     /// Adds a request.
     ///
     /// # Errors
-    /// See [`PostError`]; the requests before it stay in the guard.
+    /// Conditions are those of [`PostError`]; the requests before it stay in the guard.
     #[inline]
     pub fn post_send(&mut self, request: &WorkRequest<'_, 'm>) -> Result<(), PostError> {
         self.qp.stage(request)

@@ -1,4 +1,4 @@
-//! The states of a queue pair, and what leads from one to another.
+//! States of a queue pair, and the transitions between them.
 
 use std::{fmt, net::Ipv4Addr};
 
@@ -11,15 +11,15 @@ use crate::{Access, Features, MacAddress, ResolveError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum QueuePairState {
-    /// Newly made.
+    /// The queue pair is new or was reset.
     Reset = 0,
-    /// Set up.
+    /// The queue pair is set up.
     Init = 1,
     /// The peer is known (RTR).
     ReadyToReceive = 2,
     /// Work requests are executed (RTS).
     ReadyToSend = 3,
-    /// A request failed: all further ones are flushed.
+    /// A request failed: all further requests are flushed.
     Error = 4,
 }
 
@@ -45,7 +45,8 @@ impl fmt::Display for QueuePairState {
     }
 }
 
-/// What [`QueuePair::modify`](crate::QueuePair::modify) changes: the next state and the attributes that go with it.
+/// Argument of [`QueuePair::modify`](crate::QueuePair::modify): the next state and the attributes
+/// that go with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueuePairAttributes {
     pub(crate) state: Option<QueuePairState>,
@@ -98,13 +99,13 @@ macro_rules! setters {
 }
 
 impl QueuePairAttributes {
-    /// No attribute.
+    /// No attributes.
     pub fn new() -> Self {
         Self::default()
     }
 
     setters! {
-        /// The state to go to.
+        /// State to go to.
         state: QueuePairState;
         /// Partition key; 0xffff is the default partition.
         pkey: u16;
@@ -121,41 +122,44 @@ impl QueuePairAttributes {
         dest_ip: Ipv4Addr;
         /// The first packet sequence number, 24 bits.
         start_psn: u32;
-        /// The packets' differentiated services code point, 0 to 63 (0 unless told; RFC 2474).
+        /// The packets' differentiated services code point, 0 to 63 (default 0; RFC 2474).
         dscp: u8;
-        /// Their explicit congestion notification field, 0 to 3 (0 unless told: routers drop packets rather
-        /// than mark them; RFC 3168).
+        /// The packets' explicit congestion notification field, 0 to 3 (default 0: routers drop
+        /// packets rather than mark them; RFC 3168).
         ecn: u8;
-        /// Their time to live: routers that they may pass, 1 to 255 (64 unless told).
+        /// The packets' time to live: the number of routers that they may pass, 1 to 255 (default
+        /// 64).
         ttl: u8;
-        /// The 802.1Q tag of the frames (none unless told). The queue pair accepts frames of that VLAN alone.
+        /// The 802.1Q tag of the frames (default none). The queue pair accepts frames of that VLAN
+        /// alone.
         vlan: VlanTag;
-        /// What the peer may do (nothing unless told); [`Access::LOCAL_WRITE`] does not concern it. This
-        /// and what follows needs a card that receives.
+        /// Rights of the peer (default none); [`Access::LOCAL_WRITE`] does not concern it. This
+        /// attribute and those that follow need a card that receives.
         access: Access;
         /// The first sequence number that is expected, 24 bits. A queue pair of RC or UC that receives
         /// needs it; one without a receive queue answers WRITEs, READs and atomics if it has it.
         rq_psn: u32;
-        /// How long a sender is asked to wait that finds no receive: a code of IBTA 1.4 table 45, 0 to 31
-        /// (0 unless told: 655.36 ms; 1 is 10 us, 12 is 640 us; RC).
+        /// Time that a sender is asked to wait if it finds no receive: a code of IBTA 1.4 table 45,
+        /// 0 to 31 (default 0: 655.36 ms; 1 is 10 us, 12 is 640 us; RC).
         min_rnr_timer: u8;
-        /// READs and atomics of the peer that may be outstanding, 0 to 16 (0 unless told; RC).
+        /// READs and atomics of the peer that may be outstanding, 0 to 16 (default 0; RC).
         max_dest_rd_atomic: u8;
-        /// Packets are sent again if no acknowledgement came for 4.096 us * 2^timeout, 0 to 31 (0 unless
-        /// told: the context's [`ack_timeout`](crate::Options::ack_timeout), after which nothing is sent
-        /// again; RC).
+        /// Retransmission time-out: packets are sent again if no acknowledgement came for 2^timeout
+        /// times 4.096 us, 0 to 31 (default 0: the context's
+        /// [`ack_timeout`](crate::Options::ack_timeout), after which nothing is sent again; RC).
         timeout: u8;
-        /// How often they are, without any being acknowledged: 0 to 7 (0 unless told; RC).
+        /// Number of retransmissions without any acknowledgement: 0 to 7 (default 0; RC).
         retry_cnt: u8;
-        /// How often a message is sent again that found no receive: 0 to 7 (0 unless told; 7: for ever; RC).
+        /// Number of times that a message which found no receive is sent again: 0 to 7 (default 0;
+        /// 7: no limit; RC).
         rnr_retry: u8;
-        /// READs and atomics that may be outstanding, 0 to 16; at most the peer's `max_dest_rd_atomic` (0
-        /// unless told; RC).
+        /// READs and atomics that may be outstanding, 0 to 16; at most the peer's
+        /// `max_dest_rd_atomic` (default 0; RC).
         max_rd_atomic: u8;
     }
 }
 
-/// An attribute's name, as errors say it.
+/// Name of an attribute in errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Attribute {
@@ -251,7 +255,7 @@ impl fmt::Display for Attribute {
 }
 
 impl QueuePairAttributes {
-    /// The attributes that not every card takes, and the features that they need.
+    /// Returns the attributes that not every card takes, and the features that they need.
     pub(crate) fn needs(&self) -> impl Iterator<Item = (Attribute, Features)> {
         let access = self.access.unwrap_or(Access::empty());
         let mut answers = Features::RECEIVES;
@@ -303,7 +307,7 @@ impl QueuePairAttributes {
         }
     }
 
-    /// These attributes, and the others as `before` has them.
+    /// Returns these attributes, and the others as `before` has them.
     pub(crate) fn over(self, before: Self) -> Self {
         Self {
             state: self.state.or(before.state),
@@ -329,7 +333,7 @@ impl QueuePairAttributes {
         }
     }
 
-    /// Only those attributes that a transition needs or takes.
+    /// Returns only those attributes that a transition needs or takes.
     pub(crate) fn only(&self, transition: &Transition) -> Self {
         let keep = |attribute| transition.takes(attribute);
         Self {
@@ -407,21 +411,21 @@ impl QueuePairAttributes {
     }
 }
 
-/// Why a queue pair was not modified. It stays as it was.
+/// Error of modifying a queue pair. The queue pair stays as it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModifyError {
-    /// Going to Reset needs another place in the card's table, because posted shared requests name this
-    /// one, and none is free until they are polled.
+    /// A transition to Reset needs another entry of the card's table, because posted shared
+    /// requests name this one, and none is free until they are polled.
     #[error("the card has no free queue pair: all {limit} are in use, or named by posted requests")]
     Exhausted {
-        /// Queue pairs of a card.
+        /// Number of queue pairs of a card.
         limit: u32,
     },
-    /// The attributes name no state to go to.
+    /// The attributes do not name a state to go to.
     #[error("no state to go to")]
     NoState,
-    /// A transition that does not exist.
+    /// The transition does not exist.
     #[error("there is no transition from {from} to {to}; from {from}, the next state can be {}", possible(*from))]
     Transition {
         /// The state that the queue pair is in.
@@ -429,45 +433,45 @@ pub enum ModifyError {
         /// The state that was asked for.
         to: QueuePairState,
     },
-    /// An attribute that the transition needs.
+    /// The transition needs an attribute that was not given.
     #[error("the transition from {from} to {to} needs {attribute}")]
     Missing {
         /// The state that the queue pair is in.
         from: QueuePairState,
         /// The state that was asked for.
         to: QueuePairState,
-        /// What is missing.
+        /// Attribute that is missing.
         attribute: Attribute,
     },
-    /// An attribute that the transition does not take.
+    /// The transition does not take an attribute that was given.
     #[error("the transition from {from} to {to} does not take {attribute}")]
     Unexpected {
         /// The state that the queue pair is in.
         from: QueuePairState,
         /// The state that was asked for.
         to: QueuePairState,
-        /// What is too much.
+        /// Attribute that is not taken.
         attribute: Attribute,
     },
-    /// A value outside its limits.
+    /// The value of an attribute is outside its limits.
     #[error("{attribute} is {value}: it must be {limits}")]
     Value {
         /// The attribute.
         attribute: Attribute,
-        /// Its value.
+        /// Value that was given.
         value: u32,
-        /// What is possible.
+        /// Description of the values that are possible.
         limits: &'static str,
     },
-    /// An attribute that no card has.
+    /// The card lacks the feature that an attribute needs.
     #[error("{attribute} is not possible: {reason}")]
     Unsupported {
         /// The attribute.
         attribute: Attribute,
-        /// Why.
+        /// Description of what the card lacks.
         reason: &'static str,
     },
-    /// `dest_mac` was left out, and is not known otherwise.
+    /// `dest_mac` was left out, and the resolver does not know it.
     #[error("dest_mac is not given, and not known: {0}")]
     Resolve(#[from] ResolveError),
     /// The card failed.
@@ -496,9 +500,9 @@ impl Transition {
     }
 }
 
-/// The transition between two states, if there is one (IBTA 1.4 table 91, where what concerns receiving is
-/// optional: most queue pairs only send. The card keeps the peer's address of a UD queue
-/// pair too, so UD needs it like the others).
+/// Returns the transition between two states, if there is one (IBTA 1.4 table 91, where attributes
+/// of receiving are optional: most queue pairs only send. The card keeps the peer's address of a UD
+/// queue pair too, so UD needs it like the others).
 pub(crate) fn transition(
     transport: Transport,
     from: QueuePairState,

@@ -1,4 +1,4 @@
-//! Receive queues: rings of receives, which messages fill.
+//! Receive queues: rings of receives that messages fill.
 
 use std::{
     collections::VecDeque,
@@ -24,13 +24,13 @@ use crate::{
     memory::Hold,
 };
 
-/// Blocks of a ring, at most.
+/// Largest number of blocks of a ring.
 const MAX_BLOCKS: u32 = 1 << 16;
 
-/// A receive: where the bytes of a message go. The memory must allow
+/// A receive: the regions that a message fills. Their memory must allow
 /// [`Access::LOCAL_WRITE`](crate::Access::LOCAL_WRITE).
 ///
-/// The bytes of a datagram come behind 40 B for its route: see [`WorkCompletion::global_route`].
+/// A datagram's bytes follow 40 B for its route: see [`WorkCompletion::global_route`].
 ///
 /// [`WorkCompletion::global_route`]: crate::WorkCompletion::global_route
 #[derive(Clone, Copy, Debug)]
@@ -41,13 +41,13 @@ pub struct ReceiveRequest<'a, 'm> {
 }
 
 impl<'a, 'm> ReceiveRequest<'a, 'm> {
-    /// A receive of that name, for messages of no bytes.
+    /// A receive named `wr_id`, for messages of no bytes.
     #[inline]
     pub fn new(wr_id: u64) -> Self {
         Self { wr_id, regions: &[], append: None }
     }
 
-    /// What a message fills, one region after the other, row by row: up to 16.
+    /// Sets the regions that a message fills, one after the other, row by row: up to 16.
     #[must_use]
     #[inline]
     pub fn regions(mut self, regions: &'a [Region<'m>]) -> Self {
@@ -55,8 +55,8 @@ impl<'a, 'm> ReceiveRequest<'a, 'm> {
         self
     }
 
-    /// The message is appended to that region; there are no other regions then. It must be of whole rows,
-    /// and come on RC or UC.
+    /// Makes the receive append its message to a region; it has no other regions then. The message
+    /// must consist of whole rows, and come on RC or UC.
     #[must_use]
     #[inline]
     pub fn append(mut self, region: &'a AppendRegion<'m>) -> Self {
@@ -71,7 +71,7 @@ struct Posted {
     position: u32,
     wr_id: u64,
     hold: Hold,
-    /// It has, but not those before it, in a shared queue.
+    /// The receive has completed, but not all those before it, in a shared queue.
     done: bool,
 }
 
@@ -91,12 +91,12 @@ impl ReceiveState {
         self.posted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Receives that have not completed.
+    /// Number of receives that have not completed.
     pub fn waiting(&self) -> u32 {
         self.posted().iter().filter(|entry| !entry.done).count() as u32
     }
 
-    /// True if something is posted that has not completed.
+    /// True if a posted receive has not completed.
     pub fn is_busy(&self) -> bool {
         self.posted().iter().any(|entry| !entry.done)
     }
@@ -111,7 +111,8 @@ impl ReceiveState {
         }
     }
 
-    /// The receive at `position` has completed: its name. What memory it kept is appended to `dead`.
+    /// Notes that the receive at `position` has completed, and returns its name. Memory that it
+    /// kept is appended to `dead`.
     pub fn complete(&self, position: u32, dead: &mut Vec<Hold>) -> Option<u64> {
         let mut posted = self.posted();
         let entry = posted.iter_mut().find(|entry| entry.position == position && !entry.done)?;
@@ -122,7 +123,8 @@ impl ReceiveState {
         Some(wr_id)
     }
 
-    /// The oldest receive that has not completed does so now: its name.
+    /// Completes the oldest receive that has not completed, and returns its name. Memory that it
+    /// kept is appended to `dead`.
     pub fn complete_oldest(&self, dead: &mut Vec<Hold>) -> Option<u64> {
         let position = self.posted().iter().find(|entry| !entry.done)?.position;
         self.complete(position, dead)
@@ -145,12 +147,12 @@ pub(crate) struct ReceiveQueue {
     state: Arc<ReceiveState>,
     iova: u64,
     pd: u32,
-    /// The position behind the last entry in the ring.
+    /// Position behind the last entry in the ring.
     tail: u32,
 }
 
 impl ReceiveQueue {
-    /// A queue of at least that many blocks, not enabled yet.
+    /// Makes a queue of at least that many blocks, not enabled yet.
     pub fn new(
         pd: &ProtectionDomain,
         cq: &CompletionQueue,
@@ -210,7 +212,7 @@ impl ReceiveQueue {
         &self.completion_queue
     }
 
-    /// Lets the context tell when fewer receives than `limit` are left; 0: it does not.
+    /// Makes the context report when fewer receives than `limit` are left; 0 disables this.
     pub fn arm_limit(&self, limit: u32) -> Result<(), Error> {
         let blocks = self.state.blocks;
         if limit > blocks {
@@ -221,7 +223,7 @@ impl ReceiveQueue {
         Ok(())
     }
 
-    /// Takes the ring from the card, and what is posted from the completion queue.
+    /// Takes the ring from the card, and posted receives from the completion queue.
     pub fn close(&mut self) {
         let stopped = self.stop();
         self.context.inner.lock().note(stopped);
@@ -229,7 +231,7 @@ impl ReceiveQueue {
         self.context.inner.events.forget(self.state.number);
     }
 
-    /// Tells the card of the ring, which is empty and at position 0 from now on.
+    /// Enables the ring in the card, empty and at position 0.
     pub fn enable(&mut self, queue_pair: u32) -> Result<(), CardError> {
         let entry = ReceiveQueueEntry {
             addr: self.iova,
@@ -245,14 +247,15 @@ impl ReceiveQueue {
         self.context.inner.lock().device.write_entry(RECEIVE_QUEUES, self.state.number, &entry)
     }
 
-    /// Takes the ring from the card; what is posted completes with `wr_flush_error`.
+    /// Takes the ring from the card; posted receives complete with `wr_flush_error`.
     pub fn disable(&mut self) -> Result<(), CardError> {
         self.stop()?;
         self.completion_queue.flush_receives(&self.state);
         Ok(())
     }
 
-    /// Takes the ring from the card; what is posted, now or later, is flushed as it is polled.
+    /// Takes the ring from the card; receives posted before or after are flushed as they are
+    /// polled.
     pub fn halt(&mut self) -> Result<(), CardError> {
         self.stop()?;
         self.completion_queue.halt_receives(&self.state);
@@ -285,7 +288,8 @@ impl ReceiveQueue {
         }
     }
 
-    /// Refuses regions that need more places than a card has that does not fill regions of every type.
+    /// Refuses regions that need more places than the card has, unless it fills regions of every
+    /// type.
     fn check_places(&self, regions: &[Region<'_>]) -> Result<(), PostError> {
         if self.context.inner.misses(Features::SCATTERS).is_none() {
             return Ok(());
@@ -293,7 +297,8 @@ impl ReceiveQueue {
         let mapped = |region: &Region<'_>| {
             matches!(region.region_type(), RegionType::Bitmapped | RegionType::PointerMapped)
         };
-        // Of a strided region's granules, one is its header, which takes no place among others of its type and contiguous ones.
+        // One granule of a strided region is its header, which takes no place if all regions are
+        // strided or contiguous.
         let headers = usize::from(!regions.iter().any(mapped));
         let places = regions.iter().map(|region| match region.region_type() {
             RegionType::Contiguous => 1,
@@ -312,7 +317,8 @@ impl ReceiveQueue {
         self.ring()
     }
 
-    /// Posts receives up to the first one that is refused, and rings the doorbell once; says how many they are.
+    /// Posts receives up to the first one that is refused, and rings the doorbell once; returns
+    /// their number.
     pub fn post_list<'a, 'm: 'a>(
         &mut self,
         requests: impl IntoIterator<Item = ReceiveRequest<'a, 'm>>,
@@ -329,7 +335,7 @@ impl ReceiveQueue {
         (count, result.and(rung))
     }
 
-    /// Hands the card what was staged.
+    /// Hands staged receives to the card.
     fn ring(&mut self) -> Result<(), PostError> {
         let doorbell = RECEIVE_DOORBELLS.entry(self.state.number);
         let rung = self.context.inner.write_register(doorbell, self.tail);

@@ -1,4 +1,5 @@
-//! Regions: what to send, described instead of listed (D-RDMA sections 3.1 and 3.3).
+//! Regions: descriptions of the bytes to send, instead of lists of them (D-RDMA sections 3.1 and
+//! 3.3).
 
 use std::{fmt, marker::PhantomData};
 
@@ -39,7 +40,7 @@ pub use values::{Values, ViewTable};
 /// Words of the longest region: header, shape, 16 elements.
 const MAX_WORDS: usize = (2 + MAX_ELEMENTS) * GRANULE / 8;
 
-/// A region's description: the very words that go into the ring.
+/// A region's description: the words that are copied into the ring.
 #[derive(Clone, Copy)]
 struct Words {
     words: [u64; MAX_WORDS],
@@ -88,25 +89,25 @@ impl Words {
     }
 }
 
-/// A region, ready to be posted any number of times: the very words that go into the ring. It
+/// A region, ready to be posted any number of times: the words that are copied into the ring. It
 /// borrows its memory regions, or keeps them: [`Memory`].
 ///
-/// Made by [`Contiguous`], [`Strided`], [`Bitmapped`] and [`PointerMapped`], which check it, or by
-/// the `unchecked` functions.
+/// It is made by [`Contiguous`], [`Strided`], [`Bitmapped`] and [`PointerMapped`], which check it,
+/// or by the `unchecked` functions.
 #[derive(Clone)]
 pub struct Region<'m> {
     words: Words,
     kind: RegionType,
-    /// All of its granules, if its elements have kinds; the words have no element then.
+    /// All granules of the region, if its elements have kinds; `words` has no element then.
     kinds: Option<kinds::Granules>,
-    /// The protection domain, or [`UNCHECKED`].
+    /// Number of the protection domain, or [`UNCHECKED`].
     pd: u32,
-    /// Shared memory.
+    /// Shared memory of the region.
     pub(crate) hold: Hold,
     memory: PhantomData<&'m MemoryRegion>,
 }
 
-/// The domain of regions that are not checked.
+/// Number that stands for the protection domain of regions that are not checked.
 const UNCHECKED: u32 = 0;
 
 impl fmt::Debug for Region<'_> {
@@ -119,13 +120,13 @@ impl fmt::Debug for Region<'_> {
 }
 
 impl Region<'_> {
-    /// Its type.
+    /// Type of the region.
     #[inline]
     pub fn region_type(&self) -> RegionType {
         self.kind
     }
 
-    /// Its bytes if it is contiguous.
+    /// Length in bytes of a contiguous region; `None` of others.
     #[inline]
     pub(crate) fn contiguous_bytes(&self) -> Option<u32> {
         let words = self.words();
@@ -133,7 +134,7 @@ impl Region<'_> {
             .then(|| field!(RegionHeader.count in |at: usize| words[at]) as u32)
     }
 
-    /// Bytes of its description in a work request.
+    /// Size in bytes of the region's description in a work request.
     #[inline]
     pub fn descriptor_len(&self) -> usize {
         8 * self.words().len()
@@ -147,25 +148,26 @@ impl Region<'_> {
         }
     }
 
-    /// Its rows and elements, if it is strided or bitmapped, and no element says how its bytes are found.
+    /// Rows and elements of a strided or bitmapped region whose elements have no kinds; `None` of
+    /// others.
     pub(crate) fn plain(&self) -> Option<Plain> {
         let plain = matches!(self.kind, RegionType::Strided | RegionType::Bitmapped);
         (plain && !self.has_kinds()).then(|| Plain::of(self.words()))
     }
 
-    /// True if its elements say how their bytes are found.
+    /// True if elements of the region have kinds.
     #[inline]
     pub(crate) fn has_kinds(&self) -> bool {
         self.kinds.is_some()
     }
 
-    /// What a card must do to send it, beside what every card does.
+    /// Features that the card needs to send the region.
     #[inline]
     pub(crate) fn needs(&self) -> Features {
         self.kinds.as_ref().map_or(Features::empty(), |kinds| kinds.needs)
     }
 
-    /// Bytes of all its rows, if every row of a bitmapped region were selected.
+    /// Bytes of all rows of the region; of a bitmapped one, with every row selected.
     pub(crate) fn most_bytes(&self) -> u64 {
         let words = self.words();
         let count = field!(RegionHeader.count in |at: usize| words[at]);
@@ -178,7 +180,7 @@ impl Region<'_> {
         row.saturating_mul(count)
     }
 
-    /// True if a queue of that protection domain may send it.
+    /// True if a queue of protection domain `pd` may send the region.
     #[inline]
     pub(crate) fn belongs_to(&self, pd: u32) -> bool {
         self.pd == pd || self.pd == UNCHECKED
@@ -195,7 +197,7 @@ impl Region<'_> {
         self.words.shape(period, target_lkey, elements);
     }
 
-    /// The shape of a bitmapped region, with the address and the key of its fetch rows.
+    /// Writes the shape of a bitmapped region, with the address and the key of its fetch rows.
     #[inline]
     fn selecting_shape(&mut self, fetch_rows: Option<(u64, u32)>, columns: usize) {
         match fetch_rows {
@@ -217,7 +219,7 @@ impl Region<'_> {
 pub struct Extent {
     /// Bytes from the start of the period or record.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
 }
 
@@ -233,9 +235,9 @@ pub struct Column {
     pub lkey: u32,
 }
 
-/// Regions that libdrdma does not check: any address under any key, borrowing nothing. The card
+/// Regions that libdrdma does not check: any address under any key, without a borrow. The card
 /// checks them against the memory regions that it knows, and refuses the request with a status
-/// (`local_protection_error`, say). What they read is what the memory holds at that time.
+/// (`local_protection_error`, say). They read whatever the memory holds at that time.
 ///
 /// ```
 /// # use libdrdma::network::{Network, PeerConfig};
@@ -262,16 +264,16 @@ pub struct Column {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl Region<'static> {
-    /// One run of `len` bytes at `addr`.
+    /// A contiguous region: `len` bytes at `addr`.
     #[inline]
     pub fn unchecked_contiguous(addr: u64, len: u32, lkey: u32) -> Self {
         Self::start(RegionType::Contiguous, UNCHECKED, addr, len, lkey)
     }
 
-    /// `count` periods of `period` bytes from `addr`.
+    /// A strided region: `count` periods of `period` bytes from `addr`.
     ///
     /// # Errors
-    /// More than 16 extents.
+    /// `RegionError::Elements` for more than 16 extents.
     pub fn unchecked_strided(
         addr: u64,
         lkey: u32,
@@ -286,10 +288,10 @@ impl Region<'static> {
         Ok(region)
     }
 
-    /// The rows that the `rows` bits at `bitmap` select.
+    /// A bitmapped region: the rows that the `rows` bits at `bitmap` select.
     ///
     /// # Errors
-    /// More than 16 columns.
+    /// `RegionError::Elements` for more than 16 columns.
     pub fn unchecked_bitmapped(
         bitmap: u64,
         lkey: u32,
@@ -299,11 +301,11 @@ impl Region<'static> {
         Self::unchecked_bitmapped_with(bitmap, lkey, rows, columns, None)
     }
 
-    /// Likewise, with fetch rows ([`Bitmapped::fetch_rows`]): the address of their bitmap, and its
-    /// local key.
+    /// Like [`unchecked_bitmapped`](Self::unchecked_bitmapped), with fetch rows
+    /// ([`Bitmapped::fetch_rows`]): the address of their bitmap, and its local key.
     ///
     /// # Errors
-    /// More than 16 columns.
+    /// `RegionError::Elements` for more than 16 columns.
     pub fn unchecked_bitmapped_with(
         bitmap: u64,
         lkey: u32,
@@ -318,10 +320,10 @@ impl Region<'static> {
         Ok(region)
     }
 
-    /// The pattern at each of `count` pointers at `pointers`.
+    /// A pointer-mapped region: the pattern at each of `count` pointers at `pointers`.
     ///
     /// # Errors
-    /// More than 16 extents.
+    /// `RegionError::Elements` for more than 16 extents.
     pub fn unchecked_pointer_mapped(
         pointers: u64,
         lkey: u32,
@@ -346,19 +348,19 @@ fn at_most(
     if given > limit { Err(RegionError::Elements { region, what, given }) } else { Ok(()) }
 }
 
-/// A value that must fit 32 bits.
+/// Checks that a value fits 32 bits.
 #[inline]
 fn word(region: &'static str, what: Part, value: u64) -> Result<u32, RegionError> {
     u32::try_from(value).map_err(|_| RegionError::TooLarge { region, what, value })
 }
 
-/// A value that must fit 32 bits and not be 0.
+/// Checks that a value fits 32 bits and is not 0.
 #[inline]
 fn positive(region: &'static str, what: Part, value: u64) -> Result<u32, RegionError> {
     if value == 0 { Err(RegionError::Zero { region, what }) } else { word(region, what, value) }
 }
 
-/// `Ok` if `len` bytes from `start` on are in a memory region of protection domain `pd`.
+/// Checks that `len` bytes from `start` on are in a memory region of protection domain `pd`.
 fn inside(
     region: &'static str,
     what: Part,
@@ -376,14 +378,14 @@ fn inside(
     }
 }
 
-/// The error for bytes `start..` that reach beyond a memory region.
+/// Makes the error for bytes `start..` that reach beyond a memory region.
 #[cold]
 fn outside(region: &'static str, start: u128, memory: &MemoryRegion, part: Part) -> RegionError {
     let len = memory.len() as u64;
     RegionError::OutOfBounds { region, byte: start.max(len.into()), len, part }
 }
 
-/// Up to 16 things, kept in place; what does not fit is only counted.
+/// Up to 16 items, kept in place; further ones are only counted.
 #[derive(Clone, Debug)]
 struct List<T> {
     items: [Option<T>; MAX_ELEMENTS],

@@ -1,16 +1,17 @@
-//! Ethernet addresses of IPv4 addresses: from the host's tables, or from whoever knows them.
+//! Ethernet addresses of IPv4 addresses: from the host's tables, or from a resolver of the
+//! application.
 
 use std::{fs, io, net::Ipv4Addr, path::PathBuf};
 
 use crate::MacAddress;
 
-/// Flags of routes (`linux/route.h`): it is up, it goes through a gateway, it refuses.
+/// Flags of routes (`linux/route.h`): the route is up, goes through a gateway, refuses packets.
 const RTF_UP: u32 = 1;
 const RTF_GATEWAY: u32 = 2;
 const RTF_REJECT: u32 = 0x200;
 /// Flag of an ARP entry (`linux/if_arp.h`) that has its Ethernet address.
 const ATF_COM: u32 = 2;
-/// The type of Ethernet there.
+/// Hardware type of Ethernet in ARP entries.
 const ARPHRD_ETHER: u32 = 1;
 
 /// Knows the Ethernet address that packets for an IPv4 address are sent to: the peer's, or that of the
@@ -42,41 +43,41 @@ const ARPHRD_ETHER: u32 = 1;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Resolver: Send + Sync {
-    /// The Ethernet address for an IPv4 address.
+    /// Returns the Ethernet address for an IPv4 address.
     ///
     /// # Errors
-    /// It is not known.
+    /// The address is not known, for one of the reasons of [`ResolveError`].
     fn resolve(&self, ip: Ipv4Addr) -> Result<MacAddress, ResolveError>;
 }
 
-/// Why an Ethernet address is not known.
+/// Reason why an Ethernet address is not known.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
     /// The host's tables cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Table {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of reading it.
         source: io::Error,
     },
-    /// No network leads there.
+    /// The host has no route to the address.
     #[error("{ip}: the host has no route to it")]
     NoRoute {
-        /// The address.
+        /// IPv4 address that was asked for.
         ip: Ipv4Addr,
     },
-    /// The host has not talked to that address lately.
+    /// The host has not communicated with that address lately.
     #[error(
         "{ip}: the host knows no Ethernet address of {hop} on {interface}; `ping {hop}` asks for it"
     )]
     Unknown {
-        /// The address.
+        /// IPv4 address that was asked for.
         ip: Ipv4Addr,
-        /// Whose Ethernet address is needed: the same, or the gateway's.
+        /// Address whose Ethernet address is needed: `ip` itself, or that of the gateway.
         hop: Ipv4Addr,
-        /// The interface that leads there.
+        /// Name of the interface that leads there.
         interface: String,
     },
 }
@@ -98,7 +99,7 @@ impl Default for HostTables {
 }
 
 impl HostTables {
-    /// The tables in another folder than `/proc/net`, such as another process's `/proc/1/net`.
+    /// Tables in another folder than `/proc/net`, such as another process's `/proc/1/net`.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
@@ -122,15 +123,16 @@ impl Resolver for HostTables {
     }
 }
 
-/// A way to a network.
+/// A route to a network.
 struct Route<'a> {
     interface: &'a str,
     gateway: Option<Ipv4Addr>,
 }
 
-/// The route that the host takes: that of the longest prefix, of several that of the least metric.
+/// Returns the route that the host takes: that of the longest prefix, of several that of the least
+/// metric.
 fn route_to(ip: Ipv4Addr, table: &str) -> Option<Route<'_>> {
-    // Addresses are words in the host's order whose bytes are in the network's.
+    // Addresses in the table are words in the host's byte order whose bytes are in network order.
     let address = |text: &str| {
         let word = u32::from_str_radix(text, 16).ok()?;
         Some(Ipv4Addr::from(word.to_ne_bytes()))
@@ -140,7 +142,7 @@ fn route_to(ip: Ipv4Addr, table: &str) -> Option<Route<'_>> {
         let interface = fields.next()?;
         let (network, gateway) = (address(fields.next()?)?, address(fields.next()?)?);
         let flags = u32::from_str_radix(fields.next()?, 16).ok()?;
-        // References and uses.
+        // The fields `RefCnt` and `Use` are skipped.
         let metric: u32 = fields.nth(2)?.parse().ok()?;
         let mask = address(fields.next()?)?;
         let here = u32::from(ip) & u32::from(mask) == u32::from(network);

@@ -1,6 +1,7 @@
 //! Rings of work queue entries: what queue pairs and shared send queues have in common.
 //!
-//! [`state`] is what a ring holds, [`stage`] how entries come to stand in it; here is how the card gets and loses it.
+//! [`state`] holds the contents of a ring, [`stage`] writes entries into it; this module enables
+//! and disables the ring in the card.
 
 use std::{
     sync::{
@@ -30,13 +31,13 @@ mod state;
 use state::Counts;
 pub(crate) use state::{Pending, QueueState};
 
-/// Blocks of a ring, at most.
+/// Largest number of blocks of a ring.
 const MAX_BLOCKS: u32 = 1 << 16;
-/// How often a card that goes on with other work is read until a completion that it was writing is
-/// taken to be there: each read takes a board longer than that takes.
+/// Number of times that a card which continues with other work is read until a completion that it
+/// was writing is taken to be in memory: each read of a board takes longer than that write.
 const SETTLE_READS: u32 = 16;
-/// How long a shared queue waits for the card to be done with what was posted to it, altogether, and
-/// while it does nothing.
+/// Longest time that a shared queue waits until the card is done with posted requests: in total,
+/// and while the card makes no progress.
 const SETTLE_TIME: Duration = Duration::from_secs(10);
 const STALL_TIME: Duration = Duration::from_secs(1);
 
@@ -48,24 +49,24 @@ pub(crate) struct SendQueue {
     state: Arc<QueueState>,
     iova: u64,
     pd: u32,
-    /// The position behind the last entry in the ring.
+    /// Position behind the last entry in the ring.
     tail: u32,
-    /// The position behind the last signaled entry in the ring, and among those that the card was
-    /// told of.
+    /// Position behind the last signaled entry in the ring, and behind the last signaled one that
+    /// was submitted to the card.
     signaled: u32,
     posted_signaled: u32,
-    /// Entries in the ring that the card was not told of yet, how many of them are signaled, and
-    /// their bytes.
+    /// Number of entries in the ring that were not submitted to the card yet, how many of them are
+    /// signaled, and their size in bytes.
     staged: u32,
     staged_signaled: u32,
     staged_bytes: u64,
-    /// Memory that these keep, by the positions behind them.
+    /// Memory that these entries keep, by the positions behind them.
     staged_holds: Vec<(u32, Hold)>,
     enabled: bool,
 }
 
 impl SendQueue {
-    /// A queue of at least that many blocks, not enabled yet.
+    /// Makes a queue of at least that many blocks, not enabled yet.
     pub fn new(
         pd: &ProtectionDomain,
         cq: &CompletionQueue,
@@ -139,13 +140,13 @@ impl SendQueue {
         self.state.is_halted()
     }
 
-    /// The queue pair that it belongs to has another index from now on. Nothing is posted.
+    /// Changes the index of the queue pair that the queue belongs to. Nothing is posted then.
     pub fn set_queue_pair(&self, index: u32) {
         let own = self.state.queue_pair.as_ref().expect("a queue pair's own queue");
         own.store(index, Ordering::Release);
     }
 
-    /// Tells the card of the ring; its position is 0 from now on.
+    /// Enables the ring in the card, at position 0.
     pub fn enable(&mut self) -> Result<(), CardError> {
         let entry = SendQueueEntry {
             addr: self.iova,
@@ -161,16 +162,16 @@ impl SendQueue {
         self.context.inner.lock().device.write_entry(SEND_QUEUES, self.state.number, &entry)
     }
 
-    /// Takes the ring from the card, and completes what is still posted with `wr_flush_error`.
-    /// The ring is empty and at position 0 then.
+    /// Takes the ring from the card, and completes posted requests with `wr_flush_error`.
+    /// Afterwards the ring is empty and at position 0.
     pub fn disable(&mut self) -> Result<(), CardError> {
         self.stop()?;
         self.clear();
         Ok(())
     }
 
-    /// Like [`disable`](Self::disable), and waits until the card does not read any longer what was
-    /// posted.
+    /// Like [`disable`](Self::disable), and waits until the card no longer reads for posted
+    /// requests.
     pub fn disable_and_wait(&mut self) -> Result<(), CardError> {
         self.stop()?;
         self.wait_until_settled()?;
@@ -178,14 +179,15 @@ impl SendQueue {
         Ok(())
     }
 
-    /// Takes the ring from the card; what is posted, now or later, is flushed as it is polled.
+    /// Takes the ring from the card; requests posted before or after are flushed as they are
+    /// polled.
     pub fn halt(&mut self) -> Result<(), CardError> {
         self.stop()?;
         self.completion_queue.halt(&self.state);
         Ok(())
     }
 
-    /// Completes what is posted, and empties the ring.
+    /// Completes posted requests, and empties the ring.
     fn clear(&mut self) {
         self.completion_queue.flush(&self.state);
         self.state.emptied.fetch_add(1, Ordering::AcqRel);
@@ -207,7 +209,7 @@ impl SendQueue {
             return Ok(());
         }
         let mut hardware = self.context.inner.lock();
-        // A failed request's completion says nothing of those behind it.
+        // The completion of a failed request does not tell whether those behind it were begun.
         let unfinished = self.state.is_halted() || self.state.oldest().is_some();
         if unfinished {
             hardware.abandon();
@@ -218,8 +220,8 @@ impl SendQueue {
             hardware.device.write_entry(QUEUE_PAIRS, index, &QueuePairEntry::default())?;
         }
         self.enabled = false;
-        // A completion that the card was writing meanwhile must be in memory before the ring is
-        // emptied: a later one's request may have the same name. Each read waits for the card.
+        // A completion that the card is still writing must be in memory before the ring is emptied:
+        // a later one's request may have the same name. Each read waits for the card.
         let reads = if unfinished { SETTLE_READS } else { 0 };
         for _ in 0..reads {
             if hardware.settle()? {
@@ -229,7 +231,7 @@ impl SendQueue {
         Ok(())
     }
 
-    /// Waits until the card has read all that it is going to read for abandoned requests.
+    /// Waits until the card has finished all reads for abandoned requests.
     fn wait_until_settled(&self) -> Result<(), CardError> {
         let start = Instant::now();
         let mut last = (start, None);
@@ -256,7 +258,7 @@ impl SendQueue {
 
 impl Drop for SendQueue {
     fn drop(&mut self) {
-        // Without one, it was waited for already.
+        // A queue pair's own queue needs no wait here.
         let waits = self.enabled && self.state.queue_pair.is_none();
         let mut stopped = self.stop();
         if waits && stopped.is_ok() {

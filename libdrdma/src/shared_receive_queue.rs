@@ -21,7 +21,8 @@ impl<'a> SharedReceiveQueueBuilder<'a> {
         Self { pd, cq, blocks: 256 }
     }
 
-    /// Room in the queue, in blocks of 64 bytes, rounded up to a power of two: 1 to 65,536 (default 256).
+    /// Sets the size of the queue in blocks of 64 bytes, rounded up to a power of two: 1 to 65,536
+    /// (default 256).
     pub fn blocks(mut self, blocks: u32) -> Self {
         self.blocks = blocks;
         self
@@ -30,7 +31,8 @@ impl<'a> SharedReceiveQueueBuilder<'a> {
     /// Makes the queue.
     ///
     /// # Errors
-    /// A size outside the limits, no free queue, no memory, a card that only sends, or the card failed.
+    /// `Error::Limits` for a size outside its limits, `Exhausted` without a free queue, `Ring`
+    /// without memory, `Unsupported` from a card that only sends, or `Card` if the card failed.
     pub fn build<'m>(self) -> Result<SharedReceiveQueue<'m>, Error> {
         let mut queue = ReceiveQueue::new(self.pd, self.cq, true, self.blocks)?;
         queue.enable(0)?;
@@ -39,8 +41,8 @@ impl<'a> SharedReceiveQueueBuilder<'a> {
     }
 }
 
-/// A shared receive queue, as the queue pairs have it that use it: its place in the card is no other's
-/// before the last of them is gone.
+/// Handle of a shared receive queue for the queue pairs that use it: the queue's number is not
+/// given to another queue before the last of them is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared(Arc<Mutex<ReceiveQueue>>);
 
@@ -58,13 +60,13 @@ impl Shared {
     }
 }
 
-/// Receives that the queue pairs use which are made with it
-/// ([`QueuePairBuilder::shared_receive_queue`](crate::QueuePairBuilder::shared_receive_queue)), whichever a
-/// message comes to first. They complete to the queue's own completion queue; [`WorkCompletion::qp`] says
-/// who received.
+/// A queue of receives for all queue pairs that are made with it
+/// ([`QueuePairBuilder::shared_receive_queue`](crate::QueuePairBuilder::shared_receive_queue)):
+/// each message takes the next one. They complete to the queue's own completion queue;
+/// [`WorkCompletion::qp`] is the queue pair that received.
 ///
-/// The failure of a queue pair fails the receive that it has in use, and no other. Dropping the queue takes
-/// back what is posted, without completions; the queue pairs then find no receive.
+/// The failure of a queue pair fails the receive that it has in use, and no other. Dropping the
+/// queue takes back posted receives, without completions; the queue pairs then find no receive.
 ///
 /// [`WorkCompletion::qp`]: crate::WorkCompletion::qp
 #[derive(Debug)]
@@ -74,7 +76,7 @@ pub struct SharedReceiveQueue<'m> {
 }
 
 impl<'m> SharedReceiveQueue<'m> {
-    /// The queue's number, that completions name it by.
+    /// Number of the queue, by which completions name it.
     pub fn number(&self) -> u16 {
         self.shared.number()
     }
@@ -82,13 +84,13 @@ impl<'m> SharedReceiveQueue<'m> {
     /// Posts one receive and rings the doorbell.
     ///
     /// # Errors
-    /// See [`PostError`]; nothing is posted then.
+    /// Conditions are those of [`PostError`]; nothing is posted then.
     pub fn post_recv(&mut self, request: &ReceiveRequest<'_, 'm>) -> Result<(), PostError> {
         self.shared.lock().post(request)
     }
 
-    /// Posts receives one after the other, up to the first one that is refused, and rings the doorbell once: says how
-    /// many are posted, and why no more.
+    /// Posts receives one after the other, up to the first one that is refused, and rings the
+    /// doorbell once. Returns the number of posted receives, and the error of the refused one.
     pub fn post_recv_list<'a>(
         &mut self,
         requests: impl IntoIterator<Item = ReceiveRequest<'a, 'm>>,
@@ -99,12 +101,14 @@ impl<'m> SharedReceiveQueue<'m> {
         self.shared.lock().post_list(requests)
     }
 
-    /// Lets the context tell by [`AsyncEvent::SharedReceiveQueueLimit`](crate::AsyncEvent::SharedReceiveQueueLimit) when
-    /// fewer than `limit` receives are left, which may be now (`ibv_modify_srq` with `IBV_SRQ_LIMIT`). One event
-    /// follows one call; 0 takes the limit back. A receive counts until its completion is there.
+    /// Asks for an
+    /// [`AsyncEvent::SharedReceiveQueueLimit`](crate::AsyncEvent::SharedReceiveQueueLimit) as soon
+    /// as fewer than `limit` receives are left, which may be now (`ibv_modify_srq` with
+    /// `IBV_SRQ_LIMIT`). One event follows one call; 0 cancels the limit. A receive counts until
+    /// its completion is in memory.
     ///
     /// # Errors
-    /// More receives than the queue has room for.
+    /// `Error::Limits` for more receives than the queue has room for.
     pub fn arm_limit(&mut self, limit: u32) -> Result<(), Error> {
         self.shared.lock().arm_limit(limit)
     }

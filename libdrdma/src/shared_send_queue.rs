@@ -21,7 +21,7 @@ impl<'a> SharedSendQueueBuilder<'a> {
         Self { pd, cq, send_blocks: 8192 }
     }
 
-    /// Room in the queue, in blocks of 64 bytes, rounded up to a power of two: 1 to 65,536
+    /// Sets the size of the queue in blocks of 64 bytes, rounded up to a power of two: 1 to 65,536
     /// (default 8,192: any request fits).
     pub fn send_blocks(mut self, blocks: u32) -> Self {
         self.send_blocks = blocks;
@@ -31,7 +31,8 @@ impl<'a> SharedSendQueueBuilder<'a> {
     /// Makes the queue.
     ///
     /// # Errors
-    /// A size outside the limits, no free queue, no memory, or the card failed.
+    /// `Error::Limits` for a size outside its limits, `Exhausted` without a free queue, `Ring`
+    /// without memory, or `Card` if the card failed.
     pub fn build<'m>(self) -> Result<SharedSendQueue<'m>, Error> {
         let mut queue = SendQueue::new(self.pd, self.cq, None, self.send_blocks)?;
         queue.enable()?;
@@ -42,8 +43,8 @@ impl<'a> SharedSendQueueBuilder<'a> {
 /// A shared send queue. `'m` is the memory that posted work may read: it stays borrowed as long as
 /// the queue lives, or until [`release`](Self::release), as [`QueuePair`](crate::QueuePair) shows.
 ///
-/// Dropping it with work in progress waits like [`release`](Self::release), and what is posted gets
-/// no completion. That the card was still busy is the next [`Context::progress`]'s error.
+/// Dropping it with work in progress waits like [`release`](Self::release), and posted requests get
+/// no completion. If the card was still busy, the next [`Context::progress`] returns that error.
 ///
 /// [`Context::progress`]: crate::Context::progress
 ///
@@ -67,24 +68,23 @@ pub struct SharedSendQueue<'m> {
 }
 
 impl<'m> SharedSendQueue<'m> {
-    /// The queue's number, that completions name it by.
+    /// Number of the queue, by which completions name it.
     pub fn queue(&self) -> u16 {
         self.queue.number()
     }
 
-    /// True after a request failed, as far as completions were polled: everything behind it is
-    /// flushed, until [`reset`](Self::reset).
+    /// True after a request failed, as known from the completions that were polled: all requests
+    /// behind it are flushed, until [`reset`](Self::reset).
     pub fn is_halted(&self) -> bool {
         self.queue.is_halted()
     }
 
     /// Posts one request, a [`SharedWorkRequest`](crate::SharedWorkRequest) or a
-    /// [`PartitionedWorkRequest`](crate::PartitionedWorkRequest), and rings the doorbell. What a
-    /// queue pair cannot do (because it is not ready, or named twice) the card answers with a
-    /// status.
+    /// [`PartitionedWorkRequest`](crate::PartitionedWorkRequest), and rings the doorbell. If a
+    /// queue pair is not ready or named twice, the request completes with an error status.
     ///
     /// # Errors
-    /// See [`PostError`]; nothing is posted then.
+    /// Conditions are those of [`PostError`]; nothing is posted then.
     #[inline]
     pub fn post_ssq_send(&mut self, request: &impl SharedRequest<'m>) -> Result<(), PostError> {
         request.stage(Queue(&mut self.queue))?;
@@ -96,9 +96,9 @@ impl<'m> SharedSendQueue<'m> {
         SharedPostGuard { ssq: self }
     }
 
-    /// Completes what is still posted with `wr_flush_error`, and makes the queue ready again after
-    /// an error. Requests that the card has begun may still be sent. Queue pairs that are in the
-    /// error state are reset on their own.
+    /// Completes posted requests with `wr_flush_error`, and makes the queue ready again after an
+    /// error. Requests that the card has begun may still be sent. Queue pairs that are in the error
+    /// state must be reset on their own.
     ///
     /// # Errors
     /// The card failed.
@@ -107,15 +107,17 @@ impl<'m> SharedSendQueue<'m> {
         self.queue.enable()
     }
 
-    /// Gives the memory back: like [`reset`](Self::reset), and the queue borrows nothing. If not all
-    /// that was posted has completed, this waits until the card has sent what it has begun.
+    /// Ends the borrow of memory: like [`reset`](Self::reset), and the queue borrows nothing. If
+    /// not all posted requests have completed, this waits until the card has sent those that it has
+    /// begun.
     ///
     /// # Errors
-    /// [`CardError::Busy`] if the card reads and sends nothing for a second and is not idle, or is not
-    /// idle after ten: requests wait for acknowledgements that do not come (reset their queue pairs
-    /// before, or set [`Options::ack_timeout`](crate::Options::ack_timeout)), or other queues keep it
-    /// busy (let the requests complete before). The queue is gone then, and what the card had begun
-    /// may still be sent, whatever the memory holds by then. Or the card failed.
+    /// [`CardError::Busy`] if the card reads and sends nothing for a second and is not idle, or is
+    /// not idle after ten: requests wait for acknowledgements that do not come (reset their queue
+    /// pairs before, or set [`Options::ack_timeout`](crate::Options::ack_timeout)), or other queues
+    /// keep it busy (let the requests complete before). The queue is gone then, and requests that
+    /// the card had begun may still be sent, whatever the memory holds by then. Another
+    /// [`CardError`] if the card failed.
     pub fn release<'n>(mut self) -> Result<SharedSendQueue<'n>, CardError> {
         self.queue.disable_and_wait()?;
         self.queue.enable()?;
@@ -123,7 +125,7 @@ impl<'m> SharedSendQueue<'m> {
     }
 }
 
-/// Requests that are written to the ring and not yet handed to the card. Dropping it without
+/// Requests that are written to the ring and not yet handed to the card. Dropping the guard without
 /// [`submit`](Self::submit) takes them back.
 #[derive(Debug)]
 #[must_use = "requests are posted by `submit`"]
@@ -135,7 +137,7 @@ impl<'m> SharedPostGuard<'_, 'm> {
     /// Adds a request, of either kind.
     ///
     /// # Errors
-    /// See [`PostError`]; the requests before it stay in the guard.
+    /// Conditions are those of [`PostError`]; the requests before it stay in the guard.
     #[inline]
     pub fn post_ssq_send(&mut self, request: &impl SharedRequest<'m>) -> Result<(), PostError> {
         request.stage(Queue(&mut self.ssq.queue))

@@ -1,4 +1,4 @@
-//! What a completion says.
+//! Completions of work requests and receives.
 
 use drdma_abi::{
     completion::Status,
@@ -8,43 +8,44 @@ use drdma_abi::{
 
 use crate::{AppendedRows, encode::field};
 
-/// How one work request ended: each that is signaled, and each that fails.
+/// Result of a work request or receive: of each that is signaled, and of each that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkCompletion {
-    /// The request's name.
+    /// Name of the request.
     pub wr_id: u64,
-    /// How it ended.
+    /// Status with which the request ended.
     pub status: Status,
-    /// Payload bytes of all its messages; 0 unless the status is success.
+    /// Number of payload bytes of all its messages; 0 unless the status is success.
     pub bytes: u64,
-    /// The number of the send queue that it was posted to
+    /// Number of the send queue that the request was posted to
     /// ([`QueuePair::queue`](crate::QueuePair::queue),
     /// [`SharedSendQueue::queue`](crate::SharedSendQueue::queue)).
     pub queue: u16,
-    /// The destination that failed: its index in the request; 0 on success.
+    /// Index in the request of the destination that failed; 0 on success.
     pub destination: u16,
-    /// What completed. Of what failed or was flushed, only whether it is a receive holds.
+    /// Operation that completed. If the request failed or was flushed, it tells only whether it is
+    /// a receive.
     pub opcode: CompletionOpcode,
     /// Immediate data of a receive, as the sender wrote it.
     pub imm: Option<u32>,
-    /// The remote key that the message invalidated.
+    /// Remote key that the message invalidated.
     pub invalidated: Option<u32>,
-    /// The queue pair that received: its [`QueuePair::index`](crate::QueuePair::index).
+    /// [`QueuePair::index`](crate::QueuePair::index) of the queue pair that received.
     pub qp: Option<u32>,
-    /// The sender's queue pair number, of a datagram.
+    /// Queue pair number of the sender of a datagram.
     pub source_qp: Option<u32>,
-    /// The first 40 B are those of a datagram's route: 20 B that are not written, then the IPv4 header.
+    /// The first 40 B are a datagram's route: 20 B that are not written, then the IPv4 header.
     pub global_route: bool,
-    /// The rows of an append region that the message became.
+    /// Rows of an append region that the message became.
     pub rows: Option<AppendedRows>,
 }
 
-/// What completed (`ibv_wc_opcode`).
+/// Operation that completed (`ibv_wc_opcode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CompletionOpcode {
-    /// SENDs, of whatever kind.
+    /// A SEND of any kind.
     Send,
-    /// WRITEs, of whatever kind.
+    /// A WRITE of any kind.
     Write,
     /// A READ.
     Read,
@@ -64,7 +65,7 @@ impl CompletionOpcode {
         matches!(self, Self::Receive | Self::ReceiveWithImm)
     }
 
-    /// What an entry's opcode says.
+    /// Decodes the opcode of an entry.
     pub(crate) fn of(code: u8) -> Self {
         use drdma_abi::{receive::ReliableOpcode as Reliable, work_request::Opcode};
         match (Opcode::from_code(code), Reliable::from_code(code)) {
@@ -78,7 +79,7 @@ impl CompletionOpcode {
 }
 
 impl WorkCompletion {
-    /// Of a request that ended with this status.
+    /// Makes the completion of a request that ended with `status`.
     pub(crate) fn of_request(
         wr_id: u64,
         status: Status,
@@ -101,14 +102,15 @@ impl WorkCompletion {
         }
     }
 
-    /// The row that the message's first row became, if it was appended; `load` as below.
+    /// Returns the row that the message's first row became, if it was appended; `load` gives the
+    /// words of the entry.
     pub(crate) fn first_row(load: impl Fn(usize) -> u64) -> Option<u32> {
         let flags = field!(AppendCompletion.flags in load) as u8;
         let first_row = field!(AppendCompletion.first_row in load) as u32;
         (flags & receive_flags::APPENDED != 0).then_some(first_row)
     }
 
-    /// Of a receive, of whose entry `load` gives the words.
+    /// Makes the completion of a receive, of whose entry `load` gives the words.
     pub(crate) fn of_receive(load: impl Fn(usize) -> u64, wr_id: u64, status: Status) -> Self {
         let flags = field!(ReceiveCompletion.flags in load) as u8;
         let imm = field!(ReceiveCompletion.imm in load) as u32;

@@ -44,7 +44,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A card that is there and does nothing.
+/// A card that does nothing.
 struct Idle;
 
 impl Card for Idle {

@@ -20,7 +20,7 @@ const BYTES: usize = 64 << 20;
 #[global_allocator]
 static ARENA: Arena = Arena::new(BYTES);
 
-/// Tests that look at how full the arena is go one by one.
+/// Locks the arena, so that tests of its free room run one by one.
 fn alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
@@ -82,11 +82,11 @@ fn what_lies_in_a_registered_arena_needs_no_mapping_and_no_key() {
     }
     assert_eq!(inside[7].view::<u16>().unwrap()[5], 7);
     drop(regions);
-    // A small one has both.
+    // Small memory has a mapping and a key of its own.
     let small = pd.register(vec![0_u8; 100]).unwrap();
     assert!(small.has_own_key());
     assert_eq!(card.state().maps.len(), mapped + 2);
-    // Another domain does not know of it.
+    // The arena is not registered in another domain.
     let other = pd.context().protection_domain();
     assert!(other.register(vec![0_u8; 100_000]).unwrap().has_own_key());
 }
@@ -109,7 +109,7 @@ fn a_block_of_the_arena_has_any_size_and_alignment_and_is_freed() {
     let _alone = alone();
     for size in [1, 63, 100, BYTES / 2] {
         let layout = Layout::from_size_align(size, 4096).unwrap();
-        // Each half of the arena must come back for the next.
+        // Each half of the arena must be freed for the next round.
         for _ in 0..3 {
             let block = ARENA.block(layout).unwrap();
             assert!(block.as_ptr().addr().is_multiple_of(4096));

@@ -1,4 +1,4 @@
-//! What stands in the ring is what was asked for.
+//! The entries in the ring are those of the posted requests.
 
 mod common;
 
@@ -82,7 +82,7 @@ impl Description {
         .expect("a region inside its memory")
     }
 
-    /// What must stand in the ring.
+    /// Returns the region that must be decoded from the ring.
     fn expected(
         &self,
         a: &MemoryRegion,
@@ -145,7 +145,7 @@ struct Case {
     imm: u32,
     element_mask: bool,
     rows_per_message: u32,
-    /// Longest read, as a binary logarithm, and threshold.
+    /// Fetch plan: longest read, as a binary logarithm, and merge threshold.
     fetch: Option<(u8, u16)>,
     destinations: Vec<(u64, u32, Vec<Description>)>,
 }
@@ -229,7 +229,7 @@ proptest! {
     fn post_send_writes_what_was_asked(cases in vec(case(1..=1), 1..20)) {
         let (context, card, pd, cq) = open_all();
         let (a, b) = (pd.allocate(65536).unwrap(), pd.allocate(65536).unwrap());
-        // Not at index 0.
+        // Keeps the queue pair under test from having index 0.
         let _other = pd.queue_pair(&cq).build().unwrap();
         let mut qp = pd.queue_pair(&cq).send_blocks(128).build().unwrap();
         qp.connect(&peer()).unwrap();
@@ -305,7 +305,7 @@ proptest! {
     }
 }
 
-/// The flag, and what the head says of reads.
+/// Returns the flag, longest read and merge threshold of the head.
 fn head_of_plan(card: &Fake) -> (bool, u8, u16) {
     let header = card.state().log.pop().unwrap().header;
     (header.flags & 4 != 0, header.fetch_log_max_read, header.fetch_merge_threshold)

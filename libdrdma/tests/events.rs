@@ -34,7 +34,7 @@ fn attributes() -> QueuePairAttributes {
     peer.rq_psn(5).access(Access::all()).min_rnr_timer(1)
 }
 
-/// A packet of the peer's to that queue pair.
+/// Makes a packet of the peer to that queue pair.
 fn packet(qpn: u32, opcode: Opcode, psn: u32, payload: &[u8]) -> Vec<u8> {
     let flow = Flow {
         source_mac: MacAddress(PEER).to_u64(),
@@ -100,7 +100,7 @@ fn the_hardware_and_the_model_tell_the_same() {
     }
 }
 
-/// True if the descriptor is readable within that time.
+/// True if the descriptor becomes readable within that time.
 fn is_readable(context: &Context, timeout: Duration) -> bool {
     let fd = context.async_event_fd().unwrap();
     let timeout =
@@ -115,14 +115,14 @@ fn a_file_descriptor_is_readable_while_there_are_events() {
     let context = Context::open(Box::new(card.clone()), options()).unwrap();
     assert!(!is_readable(&context, Duration::from_millis(30)));
     card.state().broken = true;
-    // Nobody looks but the context's own thread.
+    // Only the context's own thread looks for events here.
     assert!(is_readable(&context, LONG));
     assert!(is_readable(&context, Duration::ZERO), "it stays so");
     let reason = "the card failed: broken".to_owned();
     assert_eq!(context.poll_async_event(), Some(AsyncEvent::DeviceFatal { reason }));
     assert!(!is_readable(&context, Duration::from_millis(30)), "it is told once");
     assert_eq!(context.poll_async_event(), None);
-    // The thread ends with the context, whoever is its last.
+    // The thread ends with the last handle of the context.
     let other = context.clone();
     drop(context);
     thread::spawn(move || drop(other)).join().unwrap();

@@ -1,4 +1,4 @@
-//! What waiting costs. It is alone in its process, whose processor time it measures.
+//! Processor time of waiting. The test is alone in its process, whose processor time it measures.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn an_idle_wait_costs_next_to_no_processor() {
     qp.post_send(&WorkRequest::new(1)).unwrap();
     let posted = cost(&|| assert_eq!(channel.wait(wait).unwrap(), None));
     let own = cost(&|| assert_eq!(cq.poll_timeout(wait).unwrap(), None));
-    // In the last two somebody looks every 10 ms: less than a hundredth of a processor.
+    // In the last two, a thread looks every 10 ms: less than a hundredth of a processor.
     println!("of {wait:?}: {nothing_posted:?} with nothing posted, {posted:?}, {own:?}");
     for cost in [nothing_posted, posted, own] {
         assert!(cost < wait / 10, "{nothing_posted:?} {posted:?} {own:?}");

@@ -9,7 +9,7 @@ use libdrdma::{
     network::{Network, PeerConfig, PeerId},
 };
 
-/// A card, and the peers of queue pairs 17 and 18.
+/// Opens a card with the peers of queue pairs 17 and 18.
 fn open() -> (Network, [PeerId; 2], Context) {
     let network = Network::new();
     let peers = [33, 34].map(|qpn| {

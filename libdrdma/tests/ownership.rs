@@ -1,5 +1,5 @@
-//! Who keeps what, and for how long: memory that comes and goes while queues stay, owners that are
-//! given back, and queue pairs that go while requests name them.
+//! Ownership and lifetimes: memory that comes and goes while queues stay, owners that are given
+//! back, and queue pairs that are dropped while requests name them.
 
 mod common;
 
@@ -22,7 +22,7 @@ use libdrdma::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Zeros that tell when they are dropped.
+/// Zeroed memory that notes when it is dropped.
 struct Told {
     bytes: Vec<u8>,
     drops: Arc<AtomicUsize>,
@@ -43,7 +43,7 @@ impl Drop for Told {
     }
 }
 
-/// Memory regions whose memory records that it was dropped.
+/// Memory regions whose memory counts its drops.
 struct Drops(Arc<AtomicUsize>);
 
 impl Drops {
@@ -233,7 +233,7 @@ fn flushed_requests_give_their_memory_back() {
     context.progress().unwrap();
     assert_eq!(polled(&cq).len(), 3);
     assert_eq!(drops.count(), 3);
-    // Nor does a reset leave anything behind.
+    // A reset leaves no memory behind, either.
     qp.connect(&peer()).unwrap();
     let regions = [Contiguous::new(drops.memory(&pd)).build().unwrap()];
     qp.post_send(&WorkRequest::new(9).regions(&regions)).unwrap();
@@ -291,7 +291,7 @@ fn an_owner_may_use_the_queue_when_it_is_dropped() {
     }
 }
 
-/// The queue pair that gets a place in the card, if one of the next 4,096 does.
+/// Returns the queue pair that gets a given index, if one of the next 4,096 does.
 fn next_owner(
     pd: &ProtectionDomain,
     cq: &CompletionQueue,
@@ -326,7 +326,7 @@ fn a_posted_request_never_reaches_the_next_owner_of_a_queue_pairs_place() {
     let mut red = next_owner(&pd, &cq, index).expect("it is free again");
     red.connect(&peer()).unwrap();
 
-    // Staged, not yet posted.
+    // The request is staged, but not yet posted.
     let mut batch = ssq.batch();
     let destinations = [Destination::new(&red)];
     batch.post_ssq_send(&SharedWorkRequest::new(1).destinations(&destinations)).unwrap();
@@ -335,7 +335,7 @@ fn a_posted_request_never_reaches_the_next_owner_of_a_queue_pairs_place() {
     drop(batch);
     let mut red = next_owner(&pd, &cq, index).expect("nothing was posted");
 
-    // Connected anew, a queue pair has another place.
+    // A queue pair that is connected again has another index.
     red.connect(&peer()).unwrap();
     assert_eq!(red.index(), index);
     post(&mut ssq, &red);
@@ -351,7 +351,7 @@ fn a_posted_request_never_reaches_the_next_owner_of_a_queue_pairs_place() {
     red.connect(&peer()).unwrap();
     assert_eq!(red.index(), renewed, "and keeps it where nothing is posted");
 
-    // A queue that is emptied names nobody.
+    // A queue that was emptied names no queue pair.
     post(&mut ssq, &red);
     drop(red);
     ssq.reset().unwrap();
@@ -384,14 +384,14 @@ fn a_queue_pair_without_another_place_is_not_reset() {
 #[test]
 fn data_for_a_queue_pair_that_was_dropped_reach_no_other_peer() {
     let mut engine = Engine::new();
-    // Places are given out in turn: the next one would be `red`'s.
+    // Indexes are allocated in turn: the next one would be that of `red`.
     for _ in 0..4094 {
         engine.pd.queue_pair(&engine.cq).build().unwrap();
     }
     engine.query(1, (0..1000).collect());
     let [red, blue] = engine.qps;
     drop(red);
-    // All further places of the card go to another peer's queue pairs.
+    // All further indexes go to another peer's queue pairs.
     let mut others = Vec::new();
     while let Ok(mut other) = engine.pd.queue_pair(&engine.cq).build() {
         other.connect(&attributes(9)).unwrap();
@@ -421,7 +421,7 @@ fn a_dead_peer_ends_in_an_error_unless_told_otherwise() {
     let memory = Arc::new(pd.allocate(64).unwrap());
     let regions = [Contiguous::new(memory).build().unwrap()];
     qp.post_send(&WorkRequest::new(1).regions(&regions)).unwrap();
-    // 131,072 units of 1,024 cycles, 64 of them a call.
+    // The time-out is 131,072 units of 1,024 cycles, of which 64 pass in a call.
     for _ in 0..2040 {
         context.progress().unwrap();
     }
@@ -555,7 +555,7 @@ fn owners_lend_slices_as_far_as_they_have_their_memory_for_themselves() {
     shared.store_at(2, b"xy");
     let error = shared.as_slice().unwrap_err().to_string();
     assert_eq!(error, "the memory of 8 B is shared with another memory region or handle");
-    // The card can read all of it, and write nothing.
+    // The card can read all of it, and write none of it.
     let written = card.state().maps.values().filter(|m| m.is_written_by_card()).count();
     assert_eq!(written, 1, "the completions");
 }

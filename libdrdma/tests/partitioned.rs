@@ -1,5 +1,5 @@
-//! Partitioned regions and the requests that share them: what is checked when, what stands in the
-//! ring, and what the soft card sends.
+//! Partitioned regions and the requests that share them: the checks of each call, the entries in
+//! the ring, and the messages of the soft card.
 
 mod common;
 
@@ -131,7 +131,7 @@ fn the_fragments_and_lanes_of_a_region_are_those_of_the_rows_that_are_sent() {
     assert_eq!(fragments(&[]), []);
     assert_eq!(fragments(&[77]), []);
 
-    // Of two bytes, the low one first.
+    // Ids of two bytes, little-endian.
     m.store_at(1001, &[0, 1, 1, 0, 0, 1]);
     let region = Partitioned::<u16>::new(&m).offset(1001).rows(3).column(&m, 0, 2);
     let region = region.build().unwrap();
@@ -200,7 +200,7 @@ fn limits_are_checked_when_posting() {
     assert_eq!(cq.outstanding(), 1);
 }
 
-/// Posts a request and decodes what stands in the ring with the layouts alone.
+/// Posts a request and decodes its entry in the ring with the layouts alone.
 fn check_ring<I: PartitionId>(
     rows: u64,
     offset: u64,
@@ -298,7 +298,7 @@ proptest! {
     }
 }
 
-/// Which queue pairs a failed request had is read back from the ring.
+/// The queue pairs of a failed request are read back from the ring.
 #[test]
 fn a_failure_is_put_down_to_the_queue_pairs_of_the_request() {
     let (context, card, pd, cq): (Context, Fake, _, _) = open_all();

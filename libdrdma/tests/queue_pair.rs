@@ -1,4 +1,4 @@
-//! The state machine of queue pairs and what the card is told.
+//! The state machine of queue pairs, and the entries that the card is given.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn to(state: QueuePairState) -> QueuePairAttributes {
     QueuePairAttributes::new().state(state)
 }
 
-/// The attributes that lead to a state from the one before it.
+/// Attributes of the transition to a state from the one before it.
 fn step(state: QueuePairState, transport: Transport) -> QueuePairAttributes {
     match state {
         Init if transport == Transport::Ud => to(Init).pkey(0xffff).qkey(0x1111),
@@ -360,14 +360,14 @@ fn service_and_time_to_live_are_attributes_and_have_limits() {
         qp.connect(&peer().dscp(46).ecn(1).ttl(3)).unwrap();
         let entry: QueuePairEntry = card.entry(QUEUE_PAIRS, qp.index());
         assert_eq!((entry.tos, entry.ttl), (46 << 2 | 1, 3));
-        // What is not told is what it was at first, not what it was last.
+        // An attribute that is not given has its default, not its last value.
         qp.connect(&peer()).unwrap();
         let entry: QueuePairEntry = card.entry(QUEUE_PAIRS, qp.index());
         assert_eq!((entry.tos, entry.ttl), (0, 64));
     }
 }
 
-/// Knows one address.
+/// A resolver that knows one address.
 struct One;
 
 impl Resolver for One {
@@ -395,7 +395,7 @@ fn an_ethernet_address_that_is_left_out_is_resolved_and_one_that_is_given_wins()
     let given = without.dest_mac(MacAddress([2, 0, 0, 0, 0, 1]));
     qp.connect(&given.dest_ip([10, 0, 0, 7].into())).unwrap();
     assert_eq!(mac(&qp), 0x0200_0000_0001);
-    // Step by step.
+    // The same transitions, one by one.
     qp.modify(&to(Reset)).unwrap();
     qp.modify(&step(Init, Transport::Rc)).unwrap();
     let ready = to(ReadyToReceive).path_mtu(256).dest_qpn(1);
@@ -404,7 +404,7 @@ fn an_ethernet_address_that_is_left_out_is_resolved_and_one_that_is_given_wins()
     qp.modify(&ready.dest_ip([10, 0, 0, 7].into())).unwrap();
     qp.modify(&step(ReadyToSend, Transport::Rc)).unwrap();
     assert_eq!(mac(&qp), 0x0200_0000_0707);
-    // Without an IPv4 address there is nothing to ask for.
+    // Without an IPv4 address, nothing can be resolved.
     let error = qp.connect(&without).unwrap_err().to_string();
     assert_eq!(error, "the transition from Init to RTR needs dest_mac");
 }

@@ -1,4 +1,4 @@
-//! Rings, completions, errors and what is dropped when.
+//! Rings, completions, errors, and the time at which memory is dropped.
 
 mod common;
 
@@ -11,7 +11,7 @@ use libdrdma::{
     SharedWorkRequest, Status, WorkRequest,
 };
 
-/// Granules of the rest of a request of one block: 12 contiguous regions are 16 granules.
+/// Regions that fill the rest of a request of one block: 12 contiguous regions are 16 granules.
 fn regions(count: usize) -> Vec<Region<'static>> {
     vec![Region::unchecked_contiguous(1, 2, 3); count]
 }
@@ -117,7 +117,7 @@ fn limits_are_checked_when_posting() {
         "destination 1: a queue pair of another protection domain than the queue's"
     );
     assert_eq!(cq.outstanding(), 0);
-    // As many as are possible.
+    // A request with as many regions as possible.
     ssq.post_ssq_send(&SharedWorkRequest::new(1).destinations(&[full; 64])).unwrap();
 }
 

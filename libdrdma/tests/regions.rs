@@ -246,7 +246,7 @@ fn unchecked_regions_are_only_limited_in_their_elements() {
     assert!(refused(mapped).contains("17 extents"));
 }
 
-/// A region's fragments as addresses relative to the memory's start, and lengths.
+/// Returns a region's fragments as addresses relative to the memory's start, and lengths.
 fn fragments(region: &Region, m: &MemoryRegion) -> Vec<(u64, u64)> {
     let relative = |f: Fragment| (f.addr - m.addr(), f.len);
     region.fragments(&[m]).unwrap().map(relative).collect()
@@ -300,7 +300,7 @@ fn a_region_without_rows_has_no_fragments() {
     for region in [strided, bitmapped] {
         assert_eq!(fragments(&region, &m), []);
     }
-    // No memory is needed for what is not looked at.
+    // Memory that is not read need not be given.
     let region = Bitmapped::new(&m).rows(0).column(&m, 0, 4).build().unwrap();
     assert_eq!(region.fragments(&[]).unwrap().count(), 0);
     let region = Region::unchecked_strided(0, 0, 1, u32::MAX, &[]).unwrap();

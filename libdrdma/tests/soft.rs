@@ -1,4 +1,4 @@
-//! The verbs on the soft card: what arrives at the other end, and how errors come back.
+//! The verbs on the soft card: messages at the other end, and errors in completions.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Bench {
         (peer, self.pd.queue_pair(&self.cq).transport(transport).qpn(qpn).build().unwrap())
     }
 
-    /// A sequence number that goes on where the peer is.
+    /// Connects with the sequence number that the peer expects next.
     fn connected<'m>(&self, n: u8, transport: Transport) -> (PeerId, QueuePair<'m>) {
         let (peer, mut qp) = self.pair(n, transport);
         qp.connect(&attributes(n, 100)).unwrap();

@@ -1,5 +1,5 @@
-//! Queues that are taken from the card while it works for them: what it may still touch stays mapped,
-//! and what it still completes is not taken for anything else.
+//! Queues that are taken from the card while it works on their requests: memory that it may still
+//! access stays mapped, and late completions are not mistaken for others.
 
 mod common;
 
@@ -13,7 +13,7 @@ use libdrdma::{
 
 const BUSY: &str = "the card is still busy after 1.0s";
 
-/// The addresses that are mapped.
+/// Returns the addresses that are mapped.
 fn mapped(card: &Fake) -> Vec<u64> {
     card.state().maps.keys().copied().collect()
 }

@@ -1,5 +1,5 @@
-//! Checked regions of typed columns, chains, and partitions that are made from keys: what arrives from the reference
-//! card, and every wrong use, by the value that is wrong.
+//! Checked regions of typed columns, chains, and partitions that are made from keys: messages from
+//! the reference card, and all errors of misuse, with the wrong value.
 
 use std::{sync::Arc, time::Duration};
 
@@ -34,7 +34,7 @@ impl World {
         self.context.protection_domain()
     }
 
-    /// Sends a region of any memory; gives the messages.
+    /// Sends a region; returns the messages.
     fn sent(&self, pd: &ProtectionDomain, region: Region<'_>) -> Result<Vec<Vec<u8>>, Status> {
         let cq = self.context.completion_queue().build().unwrap();
         let mut qp = pd.queue_pair(&cq).qpn(17).build().unwrap();
@@ -152,7 +152,7 @@ fn chains_are_followed_to_their_ends_and_no_further_than_allowed() {
     assert_eq!(world.messages(0).len(), 4, "nothing of the chain that is too long was sent");
 }
 
-/// Rows of five longs, and where Spark sends them of 200 partitions.
+/// Keys of rows, and the partitions of 200 in which Spark puts them.
 const LONGS: [i64; 5] = [1, 0, -1, i64::MAX, i64::MIN];
 const PARTITIONS: [u16; 5] = [69, 5, 193, 171, 115];
 
@@ -235,7 +235,7 @@ fn a_range_and_nulls_and_text_make_partitions() {
     assert_eq!(found, [b"par".to_vec(), vec![]]);
 }
 
-/// What a wrong use is told.
+/// Returns the text of the error of a wrong use.
 fn told<T: std::fmt::Debug>(result: Result<T, RegionError>) -> String {
     result.unwrap_err().to_string()
 }
@@ -322,7 +322,7 @@ fn every_wrong_table_of_view_buffers_names_the_value() {
     assert_eq!(many, format!("{t}: number of buffers is 4097, 0 to 4096 are possible"));
     let foreign = refused(vec![(&other, 0, 1)]);
     assert_eq!(foreign, format!("{t}: buffer 0 is in another protection domain"));
-    // A table of another domain than the region's.
+    // The table belongs to another domain than the region.
     let table = ViewTable::register(&world.context.protection_domain(), [(&other, 0, 0)]);
     assert!(table.is_err(), "each domain is its own");
 }

@@ -1,4 +1,4 @@
-//! Unsignaled requests: which completions there are, and when room and memory come back.
+//! Unsignaled requests: their completions, and the time at which room and memory are freed.
 
 mod common;
 
@@ -84,19 +84,19 @@ fn a_signaled_request_is_due_when_half_of_the_ring_is_unsignaled() {
         "a signaled request is due: with this one, the unsignaled requests behind the last signaled \
          one would take 5 blocks of 64 B, 4 (half of the send queue) are possible"
     );
-    // That it has completed does not help: nobody knows.
+    // Its completion does not free the room, as it is not reported.
     context.progress().unwrap();
     assert_eq!(polled(&cq), []);
     assert!(qp.post_send(&long(1).unsignaled()).is_err());
     qp.post_send(&long(1)).unwrap();
-    // What is behind it counts anew.
+    // Requests behind the signaled one are counted from 0.
     (2..5).for_each(|wr_id| qp.post_send(&unsignaled(wr_id)).unwrap());
     context.progress().unwrap();
     assert_eq!(polled(&cq), [(1, OK)]);
     qp.post_send(&unsignaled(5)).unwrap();
     let error = qp.post_send(&unsignaled(6)).unwrap_err();
     assert!(matches!(error, PostError::SignalDue { unsignaled: 5, limit: 4 }), "{error:?}");
-    // What is taken back does not count.
+    // A request that is taken back does not count.
     qp.post_send(&WorkRequest::new(7)).unwrap();
     context.progress().unwrap();
     assert_eq!(polled(&cq), [(7, OK)]);
@@ -125,7 +125,7 @@ fn unsignaled_requests_need_no_room_in_the_completion_queue() {
     ));
     context.progress().unwrap();
     assert_eq!(polled(&cq), [(0, OK)]);
-    // Failures of unsignaled requests are told, and leave room for signaled ones as it was.
+    // Failures of unsignaled requests are reported, and do not take the room of signaled ones.
     card.state().outcomes.push_back((PROTECTION, 0));
     qp.post_send(&unsignaled(21)).unwrap();
     context.progress().unwrap();
@@ -144,7 +144,7 @@ fn a_failure_among_requests_of_one_name_is_that_of_its_position() {
     // The first two have succeeded; the two behind the third never began.
     assert_eq!(polled(&cq), [(7, PROTECTION), (7, FLUSH), (7, FLUSH)]);
     assert_eq!(cq.outstanding(), 0);
-    // In the error state, what is posted is flushed, unsignaled or not, and holds nothing then.
+    // In the error state, posted requests are flushed, unsignaled or not, and hold no memory then.
     for wr_id in 0..40 {
         qp.post_send(&unsignaled(wr_id)).unwrap();
         assert_eq!(polled(&cq), [(wr_id, FLUSH)]);
@@ -170,7 +170,7 @@ fn memory_is_kept_until_a_later_signaled_request_was_polled() {
     context.progress().unwrap();
     assert_eq!(polled(&cq), [(3, OK)]);
     assert_eq!(kept(), [false; 3]);
-    // Reset gives it back as well.
+    // A reset gives memory back as well.
     let regions = [Contiguous::new(memories[0].clone()).build().unwrap()];
     qp.post_send(&WorkRequest::new(4).regions(&regions).unsignaled()).unwrap();
     drop(regions);

@@ -1,4 +1,5 @@
-//! Waiting: channels, their file descriptor, asynchronous tasks, several threads, and what it costs.
+//! Waiting: channels, their file descriptor, asynchronous tasks, several threads, and the cost of
+//! waiting.
 
 mod common;
 
@@ -25,7 +26,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 const LONG: Duration = Duration::from_secs(20);
 
-/// A card that works by itself, as a board does: a thread makes it go on.
+/// A card that works by itself, as a board does: a thread advances it.
 struct Board {
     context: Context,
     card: Fake,
@@ -44,7 +45,7 @@ impl Board {
             let (mut card, running) = (card.clone(), running.clone());
             move || {
                 while running.load(Ordering::Relaxed) {
-                    // A broken one goes on being broken.
+                    // A broken card stays broken.
                     let _ = libdrdma::Card::progress(&mut card);
                     thread::sleep(Duration::from_micros(100));
                 }
@@ -79,7 +80,7 @@ fn one_event_follows_one_call_of_notify() {
     qp.post_send(&WorkRequest::new(1)).unwrap();
     assert_eq!(channel.wait(Duration::from_millis(50)).unwrap(), None, "nobody asked");
     assert!(!is_readable(&channel));
-    // What has completed before is told of as well.
+    // A completion from before the call is reported as well.
     cq.notify().unwrap();
     assert_eq!(channel.wait(LONG).unwrap().as_ref(), Some(&cq));
     assert_eq!(cq.poll().count(), 1);
@@ -174,7 +175,7 @@ fn channels_and_queues_go_in_any_order() {
             }
         }
     }
-    // A channel that nobody has asked for anything, and the context's own.
+    // A channel without a completion queue that was armed, and the context's own.
     let (context, _) = open();
     drop(context.completion_channel().build().unwrap());
     let cq = context.completion_queue().build().unwrap();
@@ -184,7 +185,7 @@ fn channels_and_queues_go_in_any_order() {
     drop(cq);
 }
 
-/// A simulated card, and queue pairs of which each has a completion queue of its own.
+/// Opens a simulated card, with queue pairs of which each has a completion queue of its own.
 fn soft(count: u32) -> (Context, Vec<(CompletionQueue, QueuePair<'static>)>) {
     let network = Network::new();
     let card = libdrdma::open_on("soft:", &network).unwrap();
@@ -271,7 +272,7 @@ fn tasks_of_tokio_await_completions_beside_its_timers() {
         for task in tasks {
             tokio::time::timeout(LONG, task).await.unwrap().unwrap();
         }
-        // Nothing is posted: the timer is not held up.
+        // Nothing is posted here: the timer must not be delayed.
     });
 }
 
@@ -348,7 +349,7 @@ fn posting_to_a_board_waits_for_nobody() {
     let mut qp: QueuePair<'static> = connected(&board.pd, &cq, 16);
     let memory = Arc::new(board.pd.allocate(8).unwrap());
     let regions = [Contiguous::new(memory).build().unwrap()];
-    // Somebody is in the card for long: it reads a register that does not come back.
+    // Another thread is in the card for long: it reads a register, which does not return.
     board.card.state().stall = true;
     let reader = thread::spawn({
         let context = board.context.clone();

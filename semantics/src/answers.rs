@@ -1,4 +1,5 @@
-//! Frames that are no parts of messages: acknowledgements, READs and atomics, and their answers; congestion notifications.
+//! Frames that belong to no message: acknowledgements, READs and atomics, and their answers;
+//! congestion notifications.
 
 use std::convert::Infallible;
 
@@ -26,40 +27,40 @@ fn without_payload(flow: &Flow, bth: Bth, headers: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// An ACK or a NAK: [`syndrome`], the packet sequence number, the messages completed.
+/// Makes an ACK or a NAK: [`syndrome`], packet sequence number, number of messages completed.
 pub fn acknowledgement(flow: &Flow, syndrome: u8, psn: u32, msn: u32) -> Vec<u8> {
     let aeth = Aeth { syndrome, msn: msn & MASK_24 };
     without_payload(flow, bth(flow, operation::ACKNOWLEDGE, psn, 0), &aeth.to_bytes())
 }
 
-/// A congestion notification packet: its sender has received one that met congestion.
+/// Makes a congestion notification packet: its sender has received a packet that met congestion.
 pub fn notification(flow: &Flow) -> Vec<u8> {
     let bth = Bth { opcode: cnp::OPCODE, resv8a: cnp::BECN, ..bth(flow, 0, 0, 0) };
     without_payload(flow, bth, &[0; cnp::PAYLOAD])
 }
 
-/// The answer to an atomic.
+/// Makes the answer to an atomic.
 pub fn atomic_answer(flow: &Flow, psn: u32, msn: u32, original: u64) -> Vec<u8> {
     let mut headers = Aeth { syndrome: syndrome::ACK | 31, msn: msn & MASK_24 }.to_bytes().to_vec();
     headers.extend(AtomicAckEth { original }.to_bytes());
     without_payload(flow, bth(flow, operation::ATOMIC_ACKNOWLEDGE, psn, 0), &headers)
 }
 
-/// A READ request.
+/// Makes a READ request.
 pub fn read_request(flow: &Flow, psn: u32, request: &Reth) -> Vec<u8> {
     without_payload(flow, bth(flow, read_operation::REQUEST, psn, 1), &request.to_bytes())
 }
 
-/// An atomic request: compare and swap, or fetch and add.
+/// Makes an atomic request: compare and swap, or fetch and add.
 pub fn atomic_request(flow: &Flow, psn: u32, swap: bool, request: &AtomicEth) -> Vec<u8> {
     let operation = if swap { operation::COMPARE_AND_SWAP } else { operation::FETCH_AND_ADD };
     without_payload(flow, bth(flow, operation, psn, 1), &request.to_bytes())
 }
 
-/// A packet of a READ's answer.
+/// Makes a packet of a READ's answer.
 ///
 /// # Errors
-/// What `fill` says; there is no frame then.
+/// The error of `fill`; there is no frame then.
 pub fn read_answer<E>(
     flow: &Flow,
     segment: &packets::Segment,

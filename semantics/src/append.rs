@@ -18,33 +18,34 @@ use crate::{
     rows::Fragment,
 };
 
-/// Why an append region does not take a message now.
+/// Reason why an append region cannot take a message now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRows {
-    /// There are not so many free rows, or a message of another queue pair is on its way: later.
+    /// Too few rows are free, or a message of another queue pair is in progress; the message may
+    /// fit later.
     Yet,
-    /// The region does not have so many rows.
+    /// The region has fewer rows than the message.
     Ever,
 }
 
-/// An append region: its columns, and which of their rows are free.
+/// An append region: its columns, and the state of their rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
     columns: Arc<[Column]>,
-    /// Bytes of a row.
+    /// Length of a row in bytes.
     row_len: u64,
     capacity: u32,
     /// No two columns have a byte in common.
     apart: bool,
-    /// Its protection domain.
+    /// Number of the region's protection domain.
     pub pd: u32,
-    /// The row that the next one becomes.
+    /// Row of the columns that the next appended row becomes.
     next: u32,
-    /// Rows that were appended and are not given back.
+    /// Number of rows that were appended and not given back.
     used: u32,
-    /// Rows that were given back, modulo 2^32.
+    /// Number of rows that were given back, modulo 2^32.
     given_back: u32,
-    /// The queue pair whose message of several packets is on its way.
+    /// Queue pair whose message of several packets is in progress.
     taken: Option<u32>,
 }
 
@@ -57,7 +58,8 @@ impl Append {
         Self { columns, row_len, capacity, apart, pd, next: 0, used: 0, given_back: 0, taken: None }
     }
 
-    /// The region of an entry of [`APPEND_REGIONS`], empty; `None` if it is not enabled, or is none.
+    /// Decodes an entry of [`APPEND_REGIONS`] into an empty region; `None` if the entry is not
+    /// enabled or invalid.
     pub fn decode(entry: &[u8]) -> Option<Self> {
         let head = AppendHead::decode(entry.first_chunk::<{ AppendHead::SIZE }>()?);
         let (body, end) = entry.split_at_checked((ENTRY_GRANULES - 1) * GRANULE)?;
@@ -79,7 +81,7 @@ impl Append {
         good.then(|| Self::new(columns, head.capacity, head.pd))
     }
 
-    /// The entry of a region, as software writes it.
+    /// Encodes the entry of a region, as software writes it.
     pub fn encode(columns: &[Column], capacity: u32, pd: u32) -> Vec<u8> {
         let count = columns.len() as u16;
         let head = AppendHead { capacity, columns: count, pd, ..AppendHead::default() };
@@ -91,7 +93,7 @@ impl Append {
         bytes
     }
 
-    /// Bytes of a row.
+    /// Length of a row in bytes.
     pub fn row_len(&self) -> u64 {
         self.row_len
     }
@@ -108,12 +110,12 @@ impl Append {
             && self.columns.iter().all(writable)
     }
 
-    /// The row that a message's first row becomes, if the region can take `len` bytes of it so far. From
-    /// then on it is the queue pair's, until that [`commit`](Self::commit)s or
-    /// [`abandon`](Self::abandon)s it.
+    /// Returns the row that a message's first row becomes, if the region can take `len` bytes of it
+    /// so far. From then on the region belongs to the queue pair, until that
+    /// [`commit`](Self::commit)s or [`abandon`](Self::abandon)s it.
     ///
     /// # Errors
-    /// It cannot; nothing has changed.
+    /// [`NoRows`] if it cannot; nothing has changed then.
     pub fn take(&mut self, queue_pair: u32, len: u64) -> Result<u32, NoRows> {
         let rows = len.div_ceil(self.row_len());
         if rows > u64::from(self.capacity) {
@@ -127,12 +129,13 @@ impl Append {
         Ok(self.next)
     }
 
-    /// True if a message of that queue pair is on its way.
+    /// True if a message of that queue pair is in progress.
     pub fn is_taken_by(&self, queue_pair: u32) -> bool {
         self.taken == Some(queue_pair)
     }
 
-    /// A queue pair's message of `len` bytes, whole rows, has come; the region is free for others.
+    /// Ends a queue pair's message of `len` bytes, whole rows, that has arrived; the region is free
+    /// for others.
     pub fn commit(&mut self, queue_pair: u32, len: u64) {
         debug_assert!(self.is_taken_by(queue_pair));
         let rows = (len / self.row_len()) as u32;
@@ -141,15 +144,15 @@ impl Append {
         self.taken = None;
     }
 
-    /// If a message of that queue pair is on its way, it will not come: its rows stay free.
+    /// Ends a message of that queue pair that will not arrive, if there is one: its rows stay free.
     pub fn abandon(&mut self, queue_pair: u32) {
         if self.is_taken_by(queue_pair) {
             self.taken = None;
         }
     }
 
-    /// The host has given back that many rows since the region was enabled, modulo 2^32. A number that does
-    /// not advance by 1 row to all that are in use is ignored.
+    /// Sets the number of rows that the host has given back since the region was enabled, modulo
+    /// 2^32. A number that advances by less than 1 row, or by more than are in use, is ignored.
     pub fn give_back(&mut self, total: u32) {
         let rows = total.wrapping_sub(self.given_back);
         if (1..=self.used).contains(&rows) {
@@ -158,14 +161,14 @@ impl Append {
         }
     }
 
-    /// Where bytes of a message lie whose first row became row `first`: `len` from `start` on.
+    /// Places of bytes of a message whose first row became row `first`: `len` from `start` on.
     pub fn fragments(&self, first: u32, start: u64, len: u32) -> Vec<Fragment> {
         let mut found = Vec::with_capacity(self.columns.len());
         self.visit_fragments(first, start, len, |fragment| found.push(fragment));
         found
     }
 
-    /// The same, one by one.
+    /// Like [`fragments`](Self::fragments), but visits the fragments one by one.
     fn visit_fragments(&self, first: u32, start: u64, len: u32, mut visit: impl FnMut(Fragment)) {
         let (mut row, mut skip) = (start / self.row_len(), start % self.row_len());
         let mut left = len;
@@ -186,9 +189,10 @@ impl Append {
         }
     }
 
-    /// The same as runs of columns: the whole values of a column are one run, or two where the region begins anew, and a value that
-    /// begins or ends in another part of the message is one. Where columns have bytes in common, rows are written one by one, as they
-    /// come.
+    /// Like [`fragments`](Self::fragments), as runs of columns: the whole values of a column are
+    /// one run, or two where the region wraps around, and a value that begins or ends in another
+    /// part of the message is one. If columns have bytes in common, rows are written one by one, in
+    /// their order.
     pub fn runs(&self, first: u32, start: u64, len: u32) -> Vec<Run> {
         let mut runs = Vec::with_capacity(self.columns.len() + 4);
         if !self.apart {
@@ -249,7 +253,7 @@ impl Append {
     }
 }
 
-/// True if no two columns of so many rows have a byte in common.
+/// True if no two columns of `capacity` rows have a byte in common.
 fn are_apart(columns: &[Column], capacity: u32) -> bool {
     let range = |column: &Column| {
         let (start, bytes) = (u128::from(column.base), column.width as u128 * capacity as u128);
@@ -257,7 +261,7 @@ fn are_apart(columns: &[Column], capacity: u32) -> bool {
     };
     let mut ranges: Vec<_> = columns.iter().map(range).collect();
     ranges.sort_unstable();
-    // One that wraps around has a byte in common with whatever lies there.
+    // A column that wraps around the address space counts as overlapping.
     let ends = |(_, end): &(u128, u128)| *end <= 1 << 64;
     ranges.iter().all(ends) && ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0)
 }

@@ -1,7 +1,7 @@
 //! Bounding boxes: the DMA reads that cover the fragments of a window of rows (D-RDMA section 4.1,
 //! figure 9).
 //!
-//! Fragments of all destinations of a request are looked at together. Gaps of at most
+//! Fragments of all destinations of a request are considered together. Gaps of at most
 //! `merge_threshold` bytes are read through, and those within a cache line unless it is 0; a byte
 //! that several destinations want is read once. Reads are cut at `max_read` bytes and at 4 KiB
 //! boundaries of the address.
@@ -13,22 +13,23 @@ use crate::{
 
 /// No DMA read crosses a multiple of this address (PCIe base specification, section 2.2.7).
 pub const READ_BOUNDARY: u64 = 4096;
-/// Bytes of a cache line, for which a host's reads wait one after the other.
+/// Size in bytes of a cache line: reads within one line of the host wait for each other.
 const LINE: u64 = 64;
-/// Bytes of boxes at which a window ends.
+/// Number of bytes of boxes at which a window ends.
 pub const WINDOW: u64 = 32 * 1024;
-/// Fragments after which a window ends in any case, so that planning takes bounded memory.
+/// Number of fragments after which a window ends in any case, so that planning takes bounded
+/// memory.
 const WINDOW_FRAGMENTS: usize = 16 * 1024;
 
-/// How boxes are formed.
+/// Parameters of forming boxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The longest read in bytes.
+    /// Longest read in bytes.
     pub max_read: u32,
-    /// The widest gap in bytes that is read through. Unless it is 0, gaps between needed bytes of one
-    /// cache line are, too.
+    /// Widest gap in bytes that is read through. Unless it is 0, all gaps between needed bytes of
+    /// one cache line are read through as well.
     pub merge_threshold: u32,
-    /// Bytes of boxes at which a window ends.
+    /// Number of bytes of boxes at which a window ends.
     pub window: u64,
 }
 
@@ -54,25 +55,25 @@ impl Default for Settings {
 /// One DMA read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BoundingBox {
-    /// First byte.
+    /// Address of the first byte.
     pub addr: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
 }
 
-/// What is fetched together.
+/// Reads that are planned and fetched together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// The reads, by address.
+    /// The reads, in order of their addresses.
     pub boxes: Vec<BoundingBox>,
-    /// Units of each destination whose fragments the boxes hold.
+    /// Number of units of each destination that end in the window.
     pub units: Vec<u64>,
     /// Payload bytes of those units; a byte that is sent twice counts twice.
     pub payload_bytes: u64,
 }
 
 impl Window {
-    /// Bytes that the boxes read.
+    /// Number of bytes that the boxes read.
     pub fn read_bytes(&self) -> u64 {
         self.boxes.iter().map(|read| u64::from(read.len)).sum()
     }
@@ -82,20 +83,20 @@ impl Window {
 #[derive(Clone, Debug)]
 pub struct Planner {
     settings: Settings,
-    /// The destinations, and behind them fetch rows, which nobody is sent.
+    /// The destinations, and behind them the fetch rows, which are not sent to anybody.
     destinations: Vec<Ahead>,
-    /// Of these, the destinations.
+    /// Number of destinations among these.
     sent: usize,
 }
 
-/// A destination's units and the next one of them.
+/// A destination's units, and the state of planning the next one.
 #[derive(Clone, Debug)]
 struct Ahead {
     units: Units,
     unit: Vec<Fragment>,
-    /// The ends of the fragments of the unit before.
+    /// Ends of the fragments of the previous unit.
     last_ends: Vec<u64>,
-    /// A unit is there, planned up to byte `within` of its fragment `at`.
+    /// The next unit is loaded, and planned up to byte `within` of its fragment `at`.
     ready: bool,
     at: usize,
     within: u32,
@@ -108,7 +109,7 @@ impl Ahead {
         Self { units, unit, last_ends, ready: false, at: 0, within: 0, done: false }
     }
 
-    /// Makes the next unit ready, if there is one.
+    /// Loads the next unit, if there is one.
     fn fill<M: HostMemory + ?Sized>(&mut self, memory: &M) -> Result<(), Fault> {
         if !self.ready && !self.done {
             self.last_ends.clear();
@@ -120,14 +121,14 @@ impl Ahead {
         Ok(())
     }
 
-    /// The next piece to plan, at most `max` bytes; `None` at the unit's end.
+    /// Returns the next piece to plan, of at most `max` bytes; `None` at the unit's end.
     fn piece(&self, max: u64) -> Option<Fragment> {
         let fragment = self.unit.get(self.at)?;
         let len = u64::from(fragment.len - self.within).min(max) as u32;
         Some(Fragment { addr: fragment.addr.wrapping_add(self.within.into()), len })
     }
 
-    /// The bytes that `piece` is likely to add to the boxes: itself, and a gap that is read
+    /// Estimates the number of bytes that `piece` adds to the boxes: itself, and a gap that is read
     /// through.
     fn estimate(&self, piece: Fragment, settings: &Settings) -> u64 {
         let before = match self.at {
@@ -165,22 +166,22 @@ impl Planner {
         Self { settings, sent: destinations.len(), destinations }
     }
 
-    /// Plans as if these units were needed as well, although nobody is sent them. Where it cannot be
-    /// read which they are, there are no more of them.
+    /// Plans as if these units were needed as well, although they are not sent. If reading them
+    /// fails, the units up to there are planned.
     ///
-    /// The model does so for any request. The card leaves fetch rows out of account where it fetches
-    /// row by row (docs/semantics.md).
+    /// The model does so for any request. The card ignores fetch rows where it fetches row by row
+    /// (docs/semantics.md).
     #[must_use]
     pub fn reading(mut self, fetch_rows: impl IntoIterator<Item = Units>) -> Self {
         self.destinations.extend(fetch_rows.into_iter().map(Ahead::new));
         self
     }
 
-    /// The next window; `None` when everything is planned.
+    /// Returns the next window; `None` when everything is planned.
     ///
     /// Units are taken in the order of their addresses, so that destinations that share memory
-    /// advance through it together. A unit that does not fit in the window goes on in the next, and
-    /// counts where it ends.
+    /// advance through it together. A unit that does not fit in the window continues in the next,
+    /// and counts where it ends.
     ///
     /// # Errors
     /// If a bitmap or a pointer cannot be read.
@@ -211,8 +212,8 @@ impl Planner {
         Ok((!window.boxes.is_empty()).then_some(window))
     }
 
-    /// The destination whose next unit begins at the lowest address. A unit that was begun keeps
-    /// its place: its later fragments may stand far behind the others' first ones.
+    /// Returns the destination whose next unit begins at the lowest address. A unit that was begun
+    /// keeps its place: its later fragments may lie far behind the others' first ones.
     fn lowest<M: HostMemory + ?Sized>(&mut self, memory: &M) -> Result<Option<usize>, Fault> {
         let mut lowest = None;
         for (index, ahead) in self.destinations.iter_mut().enumerate() {
@@ -232,12 +233,14 @@ impl Planner {
     }
 }
 
-/// The bytes that a window covers.
+/// The set of bytes that a window covers.
 struct Cover {
     settings: Settings,
-    /// Half-open intervals of addresses: sorted and apart when joined, then as they come.
+    /// Half-open intervals of addresses: first those that were joined, sorted and apart; behind
+    /// them new ones in any order.
     intervals: Vec<(u64, u64)>,
-    /// Bytes of the intervals when they were last joined, and an estimate of what came since.
+    /// Number of bytes of the intervals when they were last joined, and an estimate for the new
+    /// ones.
     size: u64,
     fresh: u64,
     fragments: usize,
@@ -274,7 +277,7 @@ impl Cover {
             return;
         }
         let settings = self.settings;
-        // The stable sort is fast on what is sorted but for its end.
+        // The stable sort is fast on a list of which all but the end is sorted.
         self.intervals.sort();
         self.intervals.dedup_by(|next, last| {
             let joined = next.0 <= last.1 || settings.go_through(last.1, next.0);

@@ -30,7 +30,7 @@ pub use contents::{Admitted, check_contents};
 pub(crate) use covered::{check_columns, check_memory};
 use covered::{check_entries, check_ids};
 
-/// What a card knows when it checks a request.
+/// Knowledge of a card that the checks of a request need.
 pub trait Directory {
     /// The memory region of that key, if it is valid.
     fn memory_region(&self, lkey: u32) -> Option<MemoryRegionEntry>;
@@ -39,31 +39,31 @@ pub trait Directory {
     fn queue_pair(&self, qp: u32) -> Option<QueuePair>;
 }
 
-/// What a check must know of a queue pair.
+/// State of a queue pair that the checks need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuePair {
-    /// It was made ready to send.
+    /// The queue pair was made ready to send.
     pub ready: bool,
-    /// It is in the error state.
+    /// The queue pair is in the error state.
     pub error: bool,
-    /// Its transport.
+    /// Transport of the queue pair.
     pub transport: Transport,
-    /// Its path MTU.
+    /// Path MTU of the queue pair in bytes.
     pub mtu: u32,
-    /// Its protection domain.
+    /// Number of the queue pair's protection domain.
     pub pd: u32,
 }
 
-/// What is known of an entry before it is read.
+/// Properties of an entry that are known before it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Posted {
-    /// The ring position of its first block.
+    /// Ring position of its first block.
     pub position: u32,
-    /// Blocks from there to the producer's position.
+    /// Number of blocks from there to the producer's position.
     pub blocks: u32,
     /// The queue pair that the queue belongs to; `None` for a shared one.
     pub owner: Option<u32>,
-    /// The queue's protection domain.
+    /// Number of the queue's protection domain.
     pub pd: u32,
 }
 
@@ -75,13 +75,13 @@ pub(crate) struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    /// The addresses that a key allows; `None` if the queue may not use it.
+    /// Returns the addresses that a key allows; `None` if the queue may not use it.
     pub(crate) fn allowed(&self, lkey: u32) -> Option<Range<u128>> {
         let entry = self.directory.memory_region(lkey).filter(|entry| entry.pd == self.pd)?;
         Some(u128::from(entry.addr)..u128::from(entry.addr) + u128::from(entry.len))
     }
 
-    /// The reason why a range is refused which is not within what the key allows.
+    /// Returns the reason why a range is refused that is not within what the key allows.
     fn refused(&self, (region, part): (Which, Part), lkey: u32, start: u128, end: u128) -> Reason {
         match self.directory.memory_region(lkey) {
             Some(entry) if entry.pd != self.pd => Reason::Domain { region, part, lkey },
@@ -89,7 +89,7 @@ impl Keys<'_> {
         }
     }
 
-    /// `Ok` if `len` bytes from `start` on are in the memory region of that key.
+    /// Checks that `len` bytes from `start` on are in the memory region of that key.
     fn cover(&self, what: (Which, Part), lkey: u32, start: u128, len: u128) -> Result<(), Reason> {
         let end = start + len;
         match self.allowed(lkey) {
@@ -102,7 +102,7 @@ impl Keys<'_> {
 /// Check 1: the head of an entry.
 ///
 /// # Errors
-/// `local_qp_operation_error` if anything in it is wrong.
+/// `local_qp_operation_error` if a field is wrong.
 pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeHeader, Failure> {
     let head = WqeHeader::decode(bytes);
     let (max, known) = match posted.owner {
@@ -145,7 +145,7 @@ pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeH
 /// Checks 1 and 2: a whole entry, as many granules as its head says.
 ///
 /// # Errors
-/// The first check that fails.
+/// The failure of the first check that fails.
 pub fn check_entry(
     entry: &[u8],
     posted: &Posted,
@@ -251,17 +251,17 @@ pub fn check_entry(
     })
 }
 
-/// What the destinations before have named.
+/// Totals over the destinations before.
 #[derive(Debug, Default)]
 struct Seen {
     queue_pairs: HashSet<u32>,
     partitions: HashSet<u16>,
-    /// Their regions together.
+    /// Number of regions of these destinations together.
     regions: usize,
 }
 
-/// Check 2, first: the partitioned region of a request, and what follows it. No queue pair is known
-/// yet that could be at fault.
+/// Check 2, first: the partitioned region of a request, and the granules behind it. No queue pair
+/// is known yet that could be at fault.
 fn check_partitioned<'a>(
     granules: &'a [u8],
     keys: Keys<'_>,
@@ -303,7 +303,7 @@ fn check_partition(
     Ok(())
 }
 
-/// Check 2a: what the head of a destination says of a payload behind it.
+/// Check 2a: the fields of a destination's head about an inline payload behind it.
 fn check_inline(head: &DestinationHead, is_inline: bool) -> Result<(), Failure> {
     let bytes = usize::from(head.inline_bytes);
     let good = bytes <= if is_inline { MAX_INLINE } else { 0 };
@@ -317,7 +317,7 @@ fn check_inline(head: &DestinationHead, is_inline: bool) -> Result<(), Failure> 
     }
 }
 
-/// Check 2a: what the head of a destination says of the layout of its messages.
+/// Check 2a: the fields of a destination's head about the layout of its messages.
 fn check_layout(head: &DestinationHead, opcode: Opcode, is_inline: bool) -> Result<(), Failure> {
     let (layout, columns) = (head.message_layout, head.remote_columns);
     let known = MessageLayout::from_code(layout);

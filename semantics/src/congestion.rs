@@ -1,10 +1,11 @@
 //! Congestion control of connected queue pairs: DCQCN (Zhu et al., *Congestion Control for Large-Scale RDMA Deployments*,
 //! SIGCOMM 2015; docs/semantics.md, "Congestion control").
 //!
-//! A receiver answers packets that met congestion with CNPs ([`Notifier`]); a sender that gets one limits the rate of that queue
-//! pair ([`Limiter`]). Both have no clock: times are in the caller's cycles of 4 ns.
+//! A receiver answers packets that met congestion with CNPs ([`Notifier`]); a sender that receives
+//! one limits the rate of that queue pair ([`Limiter`]). Neither has a clock: times are in the
+//! caller's cycles of 4 ns.
 //!
-//! All is done with integers, so that a card can do the same: rates in Mb/s, alpha in 1/65,536.
+//! All arithmetic is on integers, so that a card can do the same: rates in Mb/s, alpha in 1/65,536.
 
 use drdma_abi::register::{
     ALPHA_PERIOD, ALPHA_SHIFT, CNP_INTERVAL, MIN_RATE, RATE_ADD, RATE_BYTES, RATE_HYPER,
@@ -12,41 +13,42 @@ use drdma_abi::register::{
 };
 pub use drdma_abi::roce::cnp::{ALPHA_ONE, AT_ONE_MBPS, LEAST_RATE, LINE_RATE};
 
-/// Cycles in a unit of [`ALPHA_PERIOD`] and [`RATE_PERIOD`].
+/// Number of cycles in a unit of [`ALPHA_PERIOD`] and [`RATE_PERIOD`].
 pub const PERIOD_UNIT: u64 = 256;
-/// A queue pair that has not sent for a while may send so many cycles' worth at once.
+/// Longest burst: a queue pair that has not sent for a while may send this many cycles' worth at
+/// once.
 pub const BURST: u64 = 4096;
-/// Parts of a cycle that the time of 64 B is told in, as a power of 2.
+/// Binary logarithm of the parts of a cycle in which the time of 64 B is given.
 pub const FRACTION: u32 = 8;
 
-/// Bytes in the unit that rates are applied to.
+/// Size in bytes of the unit that rates are applied to.
 const UNIT: u32 = 64;
 
-/// What the host sets, for all queue pairs.
+/// Settings of congestion control, for all queue pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Cycles between two CNPs of a queue pair.
+    /// Least number of cycles between two CNPs of a queue pair.
     pub cnp_interval: u64,
-    /// Cycles without a CNP after which alpha becomes smaller.
+    /// Number of cycles without a CNP after which alpha is reduced.
     pub alpha_period: u64,
     /// Binary logarithm of 1/g.
     pub alpha_shift: u32,
-    /// Cycles after which a rate is raised.
+    /// Number of cycles after which a rate is raised.
     pub rate_period: u64,
-    /// Units of 64 B after which it is.
+    /// Number of units of 64 B after which a rate is raised.
     pub rate_bytes: u32,
-    /// Raises that only halve the distance, F.
+    /// Number of raises that only halve the distance to the target, F.
     pub stages: u32,
-    /// What an additive raise adds, in Mb/s.
+    /// Step of an additive raise in Mb/s.
     pub add: u32,
-    /// What a hyper raise adds, in Mb/s.
+    /// Step of a hyper raise in Mb/s.
     pub hyper: u32,
-    /// What a cut leaves, in Mb/s.
+    /// Lowest rate to which a cut goes, in Mb/s.
     pub min_rate: u32,
 }
 
 impl Settings {
-    /// What the registers hold.
+    /// Reads the settings from the card's registers.
     pub fn new(register: impl Fn(&Register) -> u32) -> Self {
         let field = |which: &Register, bits: u32| register(which) & ((1 << bits) - 1);
         Self {
@@ -69,14 +71,14 @@ impl Default for Settings {
     }
 }
 
-/// The notification point of a queue pair: when it sends CNPs.
+/// Notification point of a queue pair: decides when CNPs are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notifier {
     last: Option<u64>,
 }
 
 impl Notifier {
-    /// A packet that met congestion came at `now`; true if a CNP is sent.
+    /// Notes that a packet which met congestion arrived at `now`; true if a CNP is to be sent.
     pub fn marked(&mut self, now: u64, settings: &Settings) -> bool {
         let sends = self.last.is_none_or(|last| now - last >= settings.cnp_interval);
         if sends {
@@ -86,39 +88,40 @@ impl Notifier {
     }
 }
 
-/// Units of 64 B that a packet is counted as: its payload, rounded down, and two for what is around it.
+/// Number of units of 64 B that a packet counts as: its payload, rounded down, and two for headers
+/// and gap.
 pub fn units(payload: u32) -> u32 {
     payload / UNIT + 2
 }
 
-/// Parts of a cycle (1/256) that 64 B take at a rate in Mb/s.
+/// Time of 64 B at a rate in Mb/s, in 1/256 of a cycle.
 pub fn time_of_unit(rate: u32) -> u32 {
     AT_ONE_MBPS / rate
 }
 
-/// The reaction point of a queue pair: its rate, as long as that is less than the link's.
+/// Reaction point of a queue pair: its rate, as long as that is less than the link's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limiter {
-    /// The rate that it has, and the one that it goes to, in Mb/s.
+    /// Current rate in Mb/s.
     pub rate: u32,
-    /// See `rate`.
+    /// Target rate in Mb/s, which the current one approaches.
     pub target: u32,
-    /// How much congestion there is: 0 to [`ALPHA_ONE`].
+    /// Estimate of the congestion: 0 to [`ALPHA_ONE`].
     pub alpha: u32,
-    /// When the periods began that are under way.
+    /// Starts of the current periods of alpha and of the rate, in cycles.
     alpha_since: u64,
     rate_since: u64,
-    /// Units of 64 B since the last raise by bytes.
+    /// Number of units of 64 B sent since the last raise by bytes.
     sent: u32,
-    /// Raises by time and by bytes since the last cut.
+    /// Numbers of raises since the last cut: by time, and by bytes.
     time_stage: u32,
     byte_stage: u32,
-    /// When the next packet may be sent, in parts of a cycle.
+    /// Time from which the next packet may be sent, in parts of a cycle.
     next: u64,
 }
 
 impl Limiter {
-    /// One whose first CNP comes at `now`.
+    /// A limiter whose first CNP arrives at `now`.
     pub fn new(now: u64, settings: &Settings) -> Self {
         let mut limiter = Self {
             rate: LINE_RATE,
@@ -135,7 +138,7 @@ impl Limiter {
         limiter
     }
 
-    /// A CNP comes at `now`.
+    /// Takes a CNP that arrives at `now`.
     pub fn notified(&mut self, now: u64, settings: &Settings) {
         self.target = self.rate;
         let cut = (u64::from(self.rate) * u64::from(self.alpha)) >> 17;
@@ -147,7 +150,7 @@ impl Limiter {
         (self.sent, self.time_stage, self.byte_stage) = (0, 0, 0);
     }
 
-    /// Does what is due up to `now`.
+    /// Performs all reductions of alpha and raises of the rate that are due up to `now`.
     pub fn advance(&mut self, now: u64, settings: &Settings) {
         while now - self.alpha_since >= settings.alpha_period
             && self.alpha >> settings.alpha_shift > 0
@@ -173,17 +176,17 @@ impl Limiter {
         self.rate = (self.rate + self.target).div_ceil(2);
     }
 
-    /// The rate is the link's again: there is nothing to limit.
+    /// True if the rate is the link's again, so that nothing is limited any more.
     pub fn is_over(&self) -> bool {
         self.rate >= LINE_RATE
     }
 
-    /// The cycle in which the next packet may be sent.
+    /// Cycle from which the next packet may be sent.
     pub fn ready_at(&self) -> u64 {
         self.next.div_ceil(1 << FRACTION)
     }
 
-    /// A packet with so many bytes of payload is sent at `now`.
+    /// Notes that a packet with `payload` bytes of payload is sent at `now`.
     pub fn sent(&mut self, payload: u32, now: u64, settings: &Settings) {
         let units = units(payload);
         let earliest = now.saturating_sub(BURST) << FRACTION;

@@ -17,31 +17,32 @@ use crate::{
     scatter,
 };
 
-/// Why bytes of a described region cannot be reached.
+/// Reason why bytes of a described region cannot be accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreachable {
-    /// The region does not have so many, or there is none: the peer asks for too much.
+    /// The region has fewer bytes, or there is no region: the peer asks for too much.
     #[error("the region ends before them")]
     End,
-    /// A bitmap or an array of pointers that cannot be read, or bytes that the keys of the region's own
-    /// memory do not allow: the host has described it wrongly.
+    /// A bitmap or an array of pointers cannot be read, or the keys of the region's own memory do
+    /// not allow the access: the host's description is wrong.
     #[error("the region's memory is not there, or its keys do not allow it")]
     Memory,
 }
 
-/// The region of an entry of [`KEY_REGIONS`]; `None` if it is not valid, or has none.
+/// Decodes the region of an entry of [`KEY_REGIONS`]; `None` if the entry is not valid, or has no
+/// region.
 pub fn decode(entry: &[u8]) -> Option<Region> {
     let (region, end) = entry.split_at_checked((ENTRY_GRANULES - 1) * GRANULE)?;
     let end = KeyRegionEnd::decode(end.first_chunk::<{ KeyRegionEnd::SIZE }>()?);
     let kind = RegionType::ALL.get(usize::from(end.kind)).copied()?;
     let good = end.valid == 1 && end.reserved == 0 && end.reserved2 == 0;
-    // What stands behind the region is not looked at: it may be a longer one's from before.
+    // Granules behind the region are ignored: they may be left from an earlier, longer region.
     let (region, _) = decode_region(kind, region).ok()?;
-    // Its bytes would not have fixed places.
+    // The bytes of a region with kinds have no fixed places.
     (good && !matches!(region, Region::Kinds(_))).then_some(region)
 }
 
-/// The entry of a region, as software writes it.
+/// Encodes the entry of a region, as software writes it.
 pub fn encode(region: &Region) -> Vec<u8> {
     let mut bytes = Vec::new();
     encode_region(region, &mut bytes);
@@ -52,12 +53,12 @@ pub fn encode(region: &Region) -> Vec<u8> {
     bytes
 }
 
-/// Where `len` packed bytes from `start` on lie, in their order, if a peer uses `right` on them. All of
-/// them are inside the memory regions of the region's own keys, which are of protection domain `pd`, and
-/// allow local writes where the peer WRITEs.
+/// Returns the places of `len` packed bytes from `start` on, in their order, for a peer that uses
+/// `right` on them. All of them are inside the memory regions of the region's own keys, which are
+/// of protection domain `pd`, and allow local writes where the peer WRITEs.
 ///
 /// # Errors
-/// See [`Unreachable`]; nothing was accessed then but bitmaps and pointers.
+/// The [`Unreachable`] that applies; only bitmaps and pointers were read then.
 pub fn fragments<M: HostMemory + ?Sized>(
     region: &Region,
     right: u32,

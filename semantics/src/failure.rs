@@ -1,4 +1,4 @@
-//! Why a work request is refused.
+//! Reasons for refusing a work request.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use drdma_abi::completion::Status;
 
 use crate::{granules::ShapeError, kinds::ValueError, memory::Fault, messages::UnequalElements};
 
-/// One of a request's regions.
+/// A region of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// A destination's own, by its index.
+    /// A region of a destination, by its index.
     Own(usize),
-    /// The one that all destinations share.
+    /// The partitioned region, which all destinations share.
     Partitioned,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for Which {
     }
 }
 
-/// What of a region lies in some memory.
+/// A part of a region that lies in some memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// All bytes of a contiguous region.
@@ -43,9 +43,9 @@ pub enum Part {
     Pointers,
     /// An extent of the pattern of the record that a pointer leads to.
     Record {
-        /// The pointer's index.
+        /// Index of the pointer.
         row: u64,
-        /// The extent's index.
+        /// Index of the extent.
         extent: usize,
     },
     /// The dictionary of a column or extent, or its table of buffers.
@@ -58,9 +58,9 @@ pub enum Part {
     Validity(usize),
     /// A buffer that views point into.
     Buffer {
-        /// The index of the column or extent, or of the key.
+        /// Index of the column or extent, or of the key.
         element: usize,
-        /// The buffer's index.
+        /// Index of the buffer.
         buffer: u32,
     },
 }
@@ -87,156 +87,156 @@ impl fmt::Display for Part {
     }
 }
 
-/// Why a request was refused.
+/// Reason for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
-    /// A field of the head.
+    /// A field of the head is wrong.
     #[error("the head's {field} is {value:#x}")]
     Head {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// What it holds.
+        /// Value of the field.
         value: u64,
     },
     /// The entry could not be read.
     #[error("the entry: {0}")]
     Ring(Fault),
-    /// The entry ends inside a destination, or goes on after its last one.
+    /// The entry ends inside a destination, or continues behind its last one.
     #[error("the entry of {granules} granules does not end with its last destination")]
     Length {
-        /// What the head says.
+        /// Length in granules according to the head.
         granules: u32,
     },
-    /// A field of a destination's head.
+    /// A field of a destination's head is wrong.
     #[error("the destination's {field} is {value:#x}")]
     Destination {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// What it holds.
+        /// Value of the field.
         value: u64,
     },
-    /// More regions than a request may have.
+    /// The request has more regions than possible.
     #[error("the request's destinations up to here have {regions} regions, {limit} are possible")]
     Regions {
-        /// Regions up to this destination's last.
+        /// Number of regions up to this destination's last.
         regions: usize,
-        /// The limit.
+        /// Largest number that is possible.
         limit: usize,
     },
-    /// A queue pair that cannot do it.
+    /// A queue pair cannot execute the request.
     #[error("queue pair {qp} {problem}")]
     QueuePair {
-        /// The queue pair.
+        /// Index of the queue pair.
         qp: u32,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: &'static str,
     },
-    /// A partition that an earlier destination gets.
+    /// The partition belongs to an earlier destination already.
     #[error("partition {partition} is named twice")]
     Partition {
-        /// Its id.
+        /// Id of the partition.
         partition: u16,
     },
-    /// A region's shape.
+    /// The shape of a region is wrong.
     #[error("{region}: {error}")]
     Shape {
         /// The region.
         region: Which,
-        /// What is wrong.
+        /// Error of the shape.
         error: ShapeError,
     },
-    /// A region's memory.
+    /// A part of a region is not in the memory of its key.
     #[error("{region}, {part} {start:#x}..{end:#x} are not in the memory of key {lkey:#x}")]
     Memory {
         /// The region.
         region: Which,
-        /// What of it.
+        /// The part of the region.
         part: Part,
         /// The key.
         lkey: u32,
-        /// The first byte.
+        /// Address of the first byte.
         start: u128,
-        /// The byte behind the last.
+        /// Address of the byte behind the last.
         end: u128,
     },
-    /// A key that the queue may not use.
+    /// The queue may not use the key of a part of a region.
     #[error(
         "{region}, {part} are in the memory of key {lkey:#x}, of another protection domain than the queue"
     )]
     Domain {
         /// The region.
         region: Which,
-        /// What of it.
+        /// The part of the region.
         part: Part,
         /// The key.
         lkey: u32,
     },
-    /// A bitmap or an array of pointers or ids that could not be read.
+    /// A bitmap or an array of pointers or ids cannot be read.
     #[error("{region}: {fault}")]
     Read {
         /// The region.
         region: Which,
-        /// What could not be read.
+        /// The access that failed.
         fault: Fault,
     },
-    /// An entry of a column or extent that leads to no bytes.
+    /// An entry of a column or extent leads to no bytes.
     #[error("{region}, row {row}, element {element}: {error}")]
     Value {
         /// The region.
         region: Which,
         /// The row: its period, bit, pointer or id.
         row: u64,
-        /// The index of the column or extent.
+        /// Index of the column or extent.
         element: usize,
-        /// What is wrong.
+        /// Error of the entry.
         error: ValueError,
     },
-    /// A key of a row that a partition cannot be made from.
+    /// A partition cannot be made from a key of a row.
     #[error("{region}, row {row}, key {key}: {error}")]
     Key {
         /// The region.
         region: Which,
         /// The row.
         row: u64,
-        /// The key's index.
+        /// Index of the key.
         key: usize,
-        /// What is wrong.
+        /// Error of the key.
         error: ValueError,
     },
-    /// A row whose values do not match the remote addresses.
+    /// A row has another number of values than there are remote columns.
     #[error("row {unit} has {values} values for {expected} remote columns")]
     Values {
-        /// The row, counted among those that are sent.
+        /// Index of the row among those that are sent.
         unit: u64,
-        /// Its values; the length of one of variable length is one more.
+        /// Number of values of the row; a value of variable length counts as two.
         values: usize,
-        /// Remote addresses.
+        /// Number of remote columns.
         expected: usize,
     },
-    /// Rows that were there when they were counted.
+    /// Rows that were counted earlier are missing.
     #[error("rows that were there before are no longer")]
     Lost,
-    /// Row mask `Element` over regions that do not match.
+    /// The regions do not match under row mask `Element`.
     #[error(transparent)]
     UnequalElements(#[from] UnequalElements),
-    /// Regions that the card may not write to, or that do not match.
+    /// The card may not write to the regions, or they do not match the operation.
     #[error("the answer cannot be written to its regions")]
     Target,
-    /// A field of an address handle.
+    /// A field of an address handle is wrong.
     #[error("the address handle's {field} is {value:#x}")]
     Address {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// What it holds.
+        /// Value of the field.
         value: u64,
     },
-    /// A message that is too long.
+    /// A message is too long.
     #[error("a message of {len} B is longer than {limit} B")]
     MessageLength {
-        /// Its bytes.
+        /// Length of the message in bytes.
         len: u128,
-        /// Bytes allowed.
+        /// Largest length in bytes that is possible.
         limit: u64,
     },
 }
@@ -245,17 +245,17 @@ pub enum Reason {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{status}, destination {destination}: {reason}")]
 pub struct Failure {
-    /// The request's status.
+    /// Status of the request.
     pub status: Status,
-    /// The destination's index; 0 if the head or the partitioned region failed.
+    /// Index of the destination; 0 if the head or the partitioned region failed.
     pub destination: u16,
-    /// The queue pair that goes to the error state, if any.
+    /// Index of the queue pair that goes to the error state, if any.
     pub queue_pair: Option<u32>,
-    /// Why.
+    /// Reason for the failure.
     pub reason: Reason,
 }
 
-/// Refuses with `local_qp_operation_error`, which is no queue pair's fault.
+/// Refuses with `local_qp_operation_error`, without a queue pair at fault.
 pub(crate) fn refuse<T>(reason: Reason) -> Result<T, Failure> {
     let status = Status::LocalQpOperationError;
     Err(Failure { status, destination: 0, queue_pair: None, reason })

@@ -26,14 +26,14 @@ pub mod read_operation {
     pub const RESPONSE_ONLY: u8 = operation::READ_RESPONSE_ONLY;
 }
 
-/// Why a frame is not a right RoCEv2 frame.
+/// Error of a frame that is not a valid RoCEv2 frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// Not IPv4.
+    /// The frame is not IPv4; the value is its EtherType.
     #[error("EtherType {0:#06x} is not IPv4")]
     NotIpv4(u16),
-    /// Not UDP to the port of RoCEv2.
+    /// The frame is not UDP to the port of RoCEv2.
     #[error("IP protocol {protocol}, UDP port {port} is not RoCEv2")]
     NotRoce {
         /// IP protocol number.
@@ -41,75 +41,75 @@ pub enum FrameError {
         /// UDP destination port; 0 if it is not UDP.
         port: u16,
     },
-    /// The frame ends too early.
+    /// The frame is too short.
     #[error("a frame of {found} B where at least {needed} B are needed")]
     Truncated {
-        /// Bytes needed.
+        /// Number of bytes needed.
         needed: usize,
-        /// Bytes there.
+        /// Number of bytes in the frame.
         found: usize,
     },
-    /// An IPv4 header that RoCEv2 does not have.
+    /// The IPv4 header is none that RoCEv2 allows.
     #[error("IPv4 header: {field} is {value}")]
     Ip {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// What it holds.
+        /// Value of the field.
         value: u16,
     },
     /// The IPv4 header's checksum is wrong.
     #[error("IPv4 checksum {found:#06x} is wrong")]
     IpChecksum {
-        /// What the header holds.
+        /// Checksum in the header.
         found: u16,
     },
     /// The lengths of frame, IPv4 and UDP do not fit together.
     #[error("frame of {frame} B, IPv4 length {ip}, UDP length {udp} do not fit together")]
     Length {
-        /// Bytes of the frame behind the Ethernet header and its tag.
+        /// Number of bytes of the frame behind the Ethernet header and its tag.
         frame: usize,
         /// IPv4 total length.
         ip: u16,
         /// UDP length.
         udp: u16,
     },
-    /// An opcode that is not known.
+    /// The opcode is unknown.
     #[error("BTH opcode {0:#04x} is not known")]
     Opcode(u8),
-    /// A transport header version that is not 0.
+    /// The transport header version is not 0.
     #[error("transport header version {0} is not 0")]
     Version(u8),
-    /// More padding than payload, or padding that does not end on 4 bytes.
+    /// There is more padding than payload, or padding that does not end on 4 bytes.
     #[error("{pad} pad bytes in a payload of {payload} B with padding")]
     Pad {
         /// BTH pad count.
         pad: u8,
-        /// Bytes of payload and padding.
+        /// Number of bytes of payload and padding.
         payload: usize,
     },
     /// The invariant CRC is wrong.
     #[error("invariant CRC {found:#010x} should be {expected:#010x}")]
     Icrc {
-        /// What the frame holds.
+        /// CRC in the frame.
         found: u32,
-        /// What is right.
+        /// Correct CRC.
         expected: u32,
     },
 }
 
 impl FrameError {
-    /// True if the frame belongs to another protocol, and nothing is wrong with it.
+    /// True if the frame belongs to another protocol and may be valid there.
     pub fn is_other_protocol(&self) -> bool {
         matches!(self, Self::NotIpv4(_) | Self::NotRoce { .. })
     }
 }
 
-/// A RoCEv2 frame whose lengths, checksum and invariant CRC are right.
+/// A RoCEv2 frame whose lengths, checksum and invariant CRC are correct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Ethernet header; `ethertype` is that behind the tag, if there is one.
+    /// Ethernet header; `ethertype` is that behind the tag, if there is a tag.
     pub ethernet: Ethernet,
-    /// 802.1Q tag.
+    /// 802.1Q tag, if there is one.
     pub tag: Option<VlanTag>,
     /// IPv4 header.
     pub ip: Ipv4,
@@ -117,19 +117,20 @@ pub struct Frame<'a> {
     pub udp: Udp,
     /// Base transport header.
     pub bth: Bth,
-    /// On UD.
+    /// Datagram extended transport header, on UD.
     pub deth: Option<Deth>,
-    /// On the first or only packet of a WRITE, and READ requests.
+    /// RDMA extended transport header, on the first or only packet of a WRITE, and on READ
+    /// requests.
     pub reth: Option<Reth>,
-    /// On acknowledgements and READ responses.
+    /// ACK extended transport header, on acknowledgements and READ responses.
     pub aeth: Option<Aeth>,
-    /// On compare and swap, fetch and add.
+    /// Atomic extended transport header, on compare and swap, and fetch and add.
     pub atomic: Option<AtomicEth>,
-    /// On answers to atomics: the value before.
+    /// Value before the operation, on answers to atomics.
     pub original: Option<u64>,
-    /// On the last packet of a SEND with invalidate: the remote key.
+    /// Remote key to invalidate, on the last packet of a SEND with invalidate.
     pub invalidate: Option<u32>,
-    /// Immediate data.
+    /// Immediate data, on packets that have it.
     pub imm: Option<u32>,
     /// Payload without padding.
     pub payload: &'a [u8],
@@ -137,7 +138,7 @@ pub struct Frame<'a> {
     pub padding: &'a [u8],
 }
 
-/// What the opcode says about a packet.
+/// Properties of a packet that follow from its opcode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Shape {
     reth: bool,
@@ -148,12 +149,12 @@ struct Shape {
     imm: bool,
 }
 
-/// The transport of an opcode, if it is of one.
+/// Returns the transport of an opcode, if it is of one.
 fn transport(opcode: u8) -> Option<Transport> {
     Transport::ALL.into_iter().find(|transport| transport.opcode_bits() == opcode & 0xe0)
 }
 
-/// The headers that an opcode of a transport has: none if the operation is not known.
+/// Returns the headers that an opcode of a transport has; `None` if the operation is unknown.
 fn shape(transport: Transport, opcode: u8) -> Option<Shape> {
     use operation::{
         ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE, COMPARE_AND_SWAP, FETCH_AND_ADD, SEND_FIRST, SEND_LAST,
@@ -186,7 +187,7 @@ fn shape(transport: Transport, opcode: u8) -> Option<Shape> {
     known.then_some(shape)
 }
 
-/// Bytes of an EtherType.
+/// Length of an EtherType in bytes.
 const ETHERTYPE_BYTES: usize = 2;
 
 /// Takes layouts from the front of a frame.
@@ -218,19 +219,19 @@ impl<'a> Reader<'a> {
 
 impl<'a> Frame<'a> {
     /// Reads and verifies a frame, given from its Ethernet header to its invariant CRC. Bytes
-    /// behind the IPv4 packet (Ethernet padding of short frames) are not looked at.
+    /// behind the IPv4 packet (Ethernet padding of short frames) are ignored.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error that is found.
     pub fn parse(frame: &'a [u8]) -> Result<Self, FrameError> {
         Self::read(frame, false)
     }
 
-    /// The same for a responder, which answers right frames of operations that nobody knows as well:
-    /// they have no headers behind the BTH.
+    /// Like [`parse`](Self::parse), for a responder, which also answers valid frames of unknown
+    /// operations: these have no headers behind the BTH.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error that is found.
     pub fn parse_any(frame: &'a [u8]) -> Result<Self, FrameError> {
         Self::read(frame, true)
     }
@@ -334,22 +335,22 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// The VLAN that the frame is of; 0: none.
+    /// Number of the frame's VLAN; 0 without a tag.
     pub fn vlan_id(&self) -> u16 {
         self.tag.map_or(0, |tag| tag.vid)
     }
 
-    /// The packet's transport; a congestion notification packet is of none.
+    /// Transport of the packet; `None` for a congestion notification packet.
     pub fn transport(&self) -> Option<Transport> {
         transport(self.bth.opcode)
     }
 
-    /// It is a congestion notification packet.
+    /// True for a congestion notification packet.
     pub fn is_notification(&self) -> bool {
         self.bth.opcode == cnp::OPCODE
     }
 
-    /// It met congestion on its way.
+    /// True if the packet was marked as having met congestion.
     pub fn is_marked(&self) -> bool {
         self.ip.tos & ecn::MASK == ecn::CONGESTED
     }

@@ -1,4 +1,4 @@
-//! What the regions of a work queue entry are made of: headers, shapes and elements, a granule each.
+//! Granules of the regions in a work queue entry: headers, shapes and elements.
 
 use drdma_abi::{
     Layout as _,
@@ -19,60 +19,60 @@ pub(crate) fn encode_shaped(
     elements.iter().for_each(|element| bytes.extend(element.to_bytes()));
 }
 
-/// Why granules are not a region.
+/// Error of granules that do not describe a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
     /// The entry ends before the region does.
     #[error("the entry ends inside a region")]
     Truncated,
-    /// No elements, or too many.
+    /// There are no elements, or too many.
     #[error("{0} elements: there must be 1 to 16")]
     Elements(u16),
-    /// An element of no bytes.
+    /// An element has no bytes.
     #[error("element {0} has no bytes")]
     EmptyElement(usize),
-    /// A contiguous region of no bytes.
+    /// A contiguous region has no bytes.
     #[error("a contiguous region of no bytes")]
     Empty,
-    /// A strided region that does not advance.
+    /// The period of a strided region is 0.
     #[error("a period of 0 bytes")]
     ZeroPeriod,
-    /// Ids of another size than 1 or 2 bytes.
+    /// Ids have a size other than 1 or 2 bytes.
     #[error("ids of {0} bytes: they must have 1 or 2")]
     IdWidth(u64),
-    /// A kind that there is not, or not in such a region.
+    /// An element has a kind that does not exist, or not in such a region.
     #[error("element {0} has kind {1}, which there is not in such a region")]
     Kind(usize, u8),
-    /// A field of an element with a kind that is not as the kind has it.
+    /// A field of an element has a value that its kind does not allow.
     #[error("element {index}: its {what} is {value}")]
     KindField {
-        /// The element.
+        /// Index of the element.
         index: usize,
-        /// The field.
+        /// Name of the field.
         what: &'static str,
-        /// Its value.
+        /// Value of the field.
         value: u64,
     },
-    /// Chains of no record, or of more than there can be.
+    /// The limit of a chain's records is 0, or above the largest possible one.
     #[error("chains of at most {0} records: it must be 1 to {MAX_CHAIN}")]
     ChainLimit(u32),
-    /// A field that says how partitions are made.
+    /// A field of a partition function is wrong.
     #[error("the {what} of a partition function is {value}")]
     Function {
-        /// The field.
+        /// Name of the field.
         what: &'static str,
-        /// Its value.
+        /// Value of the field.
         value: u64,
     },
-    /// A field of a key that its type, or the function, does not have so.
+    /// A field of a key has a value that its type, or the function, does not allow.
     #[error("key {index}: its {what} is {value}, which it cannot be")]
     KeyField {
-        /// The key.
+        /// Index of the key.
         index: usize,
-        /// The field.
+        /// Name of the field.
         what: &'static str,
-        /// Its value.
+        /// Value of the field.
         value: u64,
     },
     /// A field that the region's type does not have is not 0.
@@ -80,7 +80,7 @@ pub enum ShapeError {
     NotZero(&'static str, &'static str),
 }
 
-/// A region type's name.
+/// Name of a region type, for errors.
 pub(crate) fn name(kind: RegionType) -> &'static str {
     match kind {
         RegionType::Contiguous => "contiguous",
@@ -90,25 +90,25 @@ pub(crate) fn name(kind: RegionType) -> &'static str {
     }
 }
 
-/// `Ok` if a field that a region's type does not have is 0.
+/// Checks that a field which a region's type does not have is 0.
 pub(crate) fn zero(name: &'static str, kind: &'static str, value: u64) -> Result<(), ShapeError> {
     if value == 0 { Ok(()) } else { Err(ShapeError::NotZero(name, kind)) }
 }
 
-/// The next granule; `bytes` goes on behind it.
+/// Takes the next granule from the front of `bytes`.
 pub(crate) fn take(bytes: &mut &[u8]) -> Result<[u8; GRANULE], ShapeError> {
     let (granule, rest) = bytes.split_first_chunk().ok_or(ShapeError::Truncated)?;
     *bytes = rest;
     Ok(*granule)
 }
 
-/// The first granule of a region; `bytes` goes on behind it.
+/// Takes the first granule of a region from the front of `bytes`.
 pub(crate) fn take_header(bytes: &mut &[u8]) -> Result<RegionHeader, ShapeError> {
     Ok(RegionHeader::decode(&take(bytes)?))
 }
 
-/// Shape and elements of a region that has some; `bytes` goes on behind them. `check` judges what
-/// only some types have.
+/// Takes shape and elements of a region from the front of `bytes`. `check` checks fields that only
+/// some types have.
 pub(crate) fn take_elements(
     bytes: &mut &[u8],
     check: impl Fn(&RegionShape) -> Result<(), ShapeError>,
@@ -119,7 +119,7 @@ pub(crate) fn take_elements(
     Ok((shape, elements))
 }
 
-/// So many elements; `bytes` goes on behind them.
+/// Takes `count` elements from the front of `bytes`.
 pub(crate) fn take_listed(count: u16, bytes: &mut &[u8]) -> Result<Vec<Element>, ShapeError> {
     if count == 0 || usize::from(count) > MAX_ELEMENTS {
         return Err(ShapeError::Elements(count));

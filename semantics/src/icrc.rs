@@ -5,15 +5,16 @@ use drdma_abi::roce::{Bth, Ethernet, ICRC_SIZE, Ipv4, Udp};
 /// Bytes of headers in which the invariant CRC masks fields: IPv4, UDP, BTH.
 const MASKED: usize = Ipv4::SIZE + Udp::SIZE + Bth::SIZE;
 
-/// Bytes in front of them that stand for the headers of a link that has no Ethernet; all their bits are 1.
+/// Number of bytes in front of these headers that stand for those of a link without Ethernet; all
+/// their bits are 1.
 const LINK: usize = 8;
 
 /// Offsets in those headers of the bytes that routers may change: IPv4 TOS, TTL and checksum, the
 /// UDP checksum, and the BTH byte of FECN and BECN.
 const VARIANT: [usize; 7] = [1, 8, 10, 11, 26, 27, 32];
 
-/// The invariant CRC of `frame`, an Ethernet frame that ends with the four bytes where the CRC
-/// stands or will stand. On the wire it is little-endian.
+/// Computes the invariant CRC of `frame`, an Ethernet frame whose last four bytes are the place of
+/// the CRC. On the wire it is little-endian.
 ///
 /// # Panics
 /// If the frame is shorter than its headers and the CRC.
@@ -21,10 +22,10 @@ pub fn of_frame(frame: &[u8]) -> u32 {
     of_packet(&frame[Ethernet::SIZE..])
 }
 
-/// The same of an IPv4 packet.
+/// Computes the invariant CRC of an IPv4 packet.
 ///
 /// # Panics
-/// If it is shorter than its headers and the CRC.
+/// If the packet is shorter than its headers and the CRC.
 pub fn of_packet(packet: &[u8]) -> u32 {
     let ip = &packet[..packet.len() - ICRC_SIZE];
     let mut headers = [0xff; LINK + MASKED];
@@ -38,7 +39,7 @@ pub fn of_packet(packet: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The Internet checksum (RFC 1071) of `bytes`; 0 over a header whose checksum is right.
+/// Computes the Internet checksum (RFC 1071) of `bytes`; 0 over a header whose checksum is correct.
 pub fn internet_checksum(bytes: &[u8]) -> u16 {
     let mut sum: u32 = 0;
     for pair in bytes.chunks(2) {

@@ -21,16 +21,16 @@ use crate::{
 /// A bitmap of the rows in which a key is not null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Validity {
-    /// The byte that row 0's bit lies in.
+    /// Address of the byte that holds row 0's bit.
     pub bitmap: u64,
-    /// The key of its memory.
+    /// Local key of the bitmap's memory.
     pub lkey: u32,
-    /// The place of that bit in it, 0 to 7.
+    /// Place of that bit in its byte, 0 to 7.
     pub first: u8,
 }
 
 impl Validity {
-    /// Bytes that the bits of so many rows lie in.
+    /// Number of bytes that hold the bits of `rows` rows.
     pub(crate) fn len(&self, rows: u32) -> u128 {
         (u128::from(self.first) + u128::from(rows)).div_ceil(8)
     }
@@ -39,57 +39,58 @@ impl Validity {
 /// A column that partitions are made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Where its values are.
+    /// Entries of the key.
     pub entry: Entry,
-    /// What they are.
+    /// Type of the key's values.
     pub key_type: KeyType,
-    /// Rows that have one; `None`: all.
+    /// Validity of the key; `None` if no row is null.
     pub validity: Option<Validity>,
 }
 
-/// How a partition is made from the keys.
+/// Function that makes a partition from the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     /// Spark's Murmur3.
     Murmur3 {
-        /// The hash of no key.
+        /// Initial value of the hash.
         seed: u32,
     },
-    /// The number of splitters that are less than the only key. They are where a region's ids would be.
+    /// The number of splitters that are less than the only key. The splitters are where a region's
+    /// ids would be.
     Range,
 }
 
-/// How the partitions of rows are made.
+/// Rule by which the partitions of rows are made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionBy {
     /// The function.
     pub function: Function,
-    /// Partitions.
+    /// Number of partitions.
     pub partitions: u32,
-    /// Neighbouring partitions that have one id.
+    /// Number of neighbouring partitions that have one id.
     pub group: u16,
     /// The keys.
     pub keys: Vec<Key>,
 }
 
-/// A key of a row that cannot be told.
+/// Error of a key of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongKey {
-    /// The row.
+    /// Index of the row.
     pub row: u64,
-    /// The key; nothing for a splitter.
+    /// Index of the key; `None` for a splitter.
     pub key: Option<usize>,
-    /// What is wrong with it.
+    /// Error of the key or splitter.
     pub error: ValueError,
 }
 
 impl PartitionBy {
-    /// The greatest id.
+    /// Greatest id that is made.
     pub fn max_id(&self) -> u16 {
         (self.partitions.div_ceil(self.group.into()) - 1) as u16
     }
 
-    /// Splitters, and bytes of each.
+    /// Number of splitters, and the size in bytes of each.
     pub fn splitters(&self) -> (u32, u32) {
         match self.function {
             Function::Murmur3 { .. } => (0, 0),
@@ -97,7 +98,7 @@ impl PartitionBy {
         }
     }
 
-    /// Its granules, columns left out.
+    /// Appends the granules of the rule, without those of columns.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
         let (function, seed) = match self.function {
             Function::Murmur3 { seed } => (Code::Murmur3, seed),
@@ -126,10 +127,10 @@ impl PartitionBy {
         }
     }
 
-    /// Reads what follows the shape of a partitioned region; `bytes` goes on behind it.
+    /// Takes the granules behind the shape of a partitioned region from the front of `bytes`.
     ///
     /// # Errors
-    /// If it is not legal.
+    /// [`ShapeError`] if they are not legal.
     pub(crate) fn decode(bytes: &mut &[u8]) -> Result<Self, ShapeError> {
         let head = PartitionFunction::decode(&take(bytes)?);
         let field = |what, value: u64| Err(ShapeError::Function { what, value });
@@ -165,11 +166,11 @@ impl PartitionBy {
         Ok(Self { function, partitions: head.partitions, group, keys })
     }
 
-    /// The ids of all rows. `sources` says of each key where its values may lie; `splitters` is where those of a
-    /// range are.
+    /// Returns the ids of all rows. `sources` gives for each key the memory where its values may
+    /// lie; `splitters` is the address of the splitters of a range.
     ///
     /// # Errors
-    /// The first key that cannot be told.
+    /// The first key that cannot be read.
     pub fn ids<M: HostMemory + ?Sized>(
         &self,
         rows: u32,
@@ -218,7 +219,7 @@ impl PartitionBy {
     }
 }
 
-/// A value of a range, which has an order.
+/// A value of a range, with its order.
 #[derive(Clone, Copy, Debug)]
 enum Number {
     Signed(i128),
@@ -267,7 +268,7 @@ impl PartialOrd for Number {
 }
 
 impl Key {
-    /// Bytes of a value; 0 of a bit, or of one of variable length.
+    /// Length of a value in bytes; 0 for a bit, or a value of variable length.
     fn width(&self) -> u32 {
         match self.entry.kind {
             Kind::Fixed { width } | Kind::Dictionary { width, .. } => width,
@@ -317,7 +318,7 @@ impl Key {
         if fits { Ok(key) } else { field("bytes of a value", width.into()) }
     }
 
-    /// The value of a row; `None` if it is null.
+    /// Returns the value of a row; `None` if it is null.
     fn value<M: HostMemory + ?Sized>(
         &self,
         row: u64,
@@ -331,11 +332,11 @@ impl Key {
         }
         let mut values = Vec::new();
         kinds::column_values(&self.entry, row, source, memory, &mut values)?;
-        // Of a value of variable length the last one is its bytes.
+        // The last part of a value of variable length is its bytes.
         Ok(values.pop())
     }
 
-    /// The value of a row of a key of a range.
+    /// Returns the value of a row, as the key of a range.
     fn number<M: HostMemory + ?Sized>(
         &self,
         row: u64,
@@ -349,7 +350,7 @@ impl Key {
         }
     }
 
-    /// The hash of a row's value, which begins with that of the keys before it; a null leaves it as it is.
+    /// Continues the hash of the keys before with a row's value; a null leaves it as it is.
     fn hash<M: HostMemory + ?Sized>(
         &self,
         row: u64,
@@ -387,7 +388,7 @@ impl Key {
     }
 }
 
-/// True if the function makes partitions of such keys, of whatever width.
+/// True if the function makes partitions of keys of that type, whatever their width.
 fn possible(function: Code, key_type: KeyType) -> bool {
     let some = [KeyValues::Fixed(1), KeyValues::Fixed(4), KeyValues::Fixed(16)];
     some.into_iter().any(|values| function.takes(key_type, values))

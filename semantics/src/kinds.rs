@@ -1,8 +1,8 @@
-//! Elements that say how their bytes are found: bits, values of variable length, values of a dictionary
-//! (docs/semantics.md, "Kinds of columns").
+//! Elements with kinds: bits, values of variable length, values of a dictionary (docs/semantics.md,
+//! "Kinds of columns").
 //!
-//! What a plain column has in row `r`, or a plain extent at its place, is here an *entry*, which leads to the
-//! bytes that are sent.
+//! In place of the value that a plain column has in row `r`, or a plain extent at its offset, these
+//! have an *entry*, which leads to the bytes that are sent.
 
 use std::ops::Range;
 
@@ -19,54 +19,54 @@ use crate::{
     memory::{Fault, Fragment, HostMemory},
 };
 
-/// How an entry leads to bytes.
+/// Kind of an element: how an entry leads to bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The entry is the value.
     Fixed {
-        /// Its bytes.
+        /// Length of a value in bytes.
         width: u32,
     },
     /// The entry is a bit.
     Bits {
-        /// The place of row 0's bit in the byte at the column's address.
+        /// Place of row 0's bit in the byte at the column's address.
         first: u8,
     },
     /// The entry is two offsets, between which the value lies in some data.
     Offsets {
         /// The binary logarithm of an offset's bytes: 2 or 3.
         log_entry: u8,
-        /// Byte 0 of the data.
+        /// Address of byte 0 of the data.
         data: u64,
-        /// The key of the data's memory.
+        /// Local key of the data's memory.
         lkey: u32,
     },
     /// The entry is a view of 16 B.
     Views {
-        /// The table of the buffers that views point into.
+        /// Address of the table of the buffers that views point into.
         table: u64,
-        /// Buffers.
+        /// Number of buffers.
         count: u32,
-        /// The key of the table's memory.
+        /// Local key of the table's memory.
         lkey: u32,
     },
     /// The entry is an index into a dictionary.
     Dictionary {
         /// The binary logarithm of an index's bytes: 0 to 3.
         log_entry: u8,
-        /// Value 0.
+        /// Address of value 0.
         values: u64,
-        /// Bytes of a value.
+        /// Length of a value in bytes.
         width: u32,
-        /// Values.
+        /// Number of values.
         count: u32,
-        /// The key of the values' memory.
+        /// Local key of the values' memory.
         lkey: u32,
     },
 }
 
 impl Kind {
-    /// Bytes of an entry; 1 for a bit.
+    /// Size of an entry in bytes; 1 for a bit.
     pub fn entry_len(&self) -> u64 {
         match self {
             Self::Fixed { width } => u64::from(*width),
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// Bytes from a column's entry to the next row's; nothing for bits.
+    /// Distance in bytes from a column's entry to the next row's; 0 for bits.
     fn step(&self) -> u64 {
         match self {
             Self::Offsets { log_entry, .. } => 1 << log_entry,
@@ -87,19 +87,20 @@ impl Kind {
     }
 }
 
-/// A column or an extent, by its entries.
+/// A column or an extent, described by its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// Of a column: the address of row 0's entry. Of an extent: bytes from the start of the period or record.
+    /// Of a column: the address of row 0's entry. Of an extent: its offset in bytes from the start
+    /// of the period or record.
     pub offset: u64,
-    /// The key of a column's entries; 0 of an extent.
+    /// Local key of a column's entries; 0 for an extent.
     pub lkey: u32,
-    /// How they lead to bytes.
+    /// Kind of the entries.
     pub kind: Kind,
 }
 
 impl Entry {
-    /// Bytes that the entries of so many rows of a column cover; 0 for none.
+    /// Number of bytes that the entries of `rows` rows of a column cover; 0 for no rows.
     pub(crate) fn column_len(&self, rows: u32) -> u128 {
         let rows = u128::from(rows);
         match self.kind {
@@ -110,53 +111,53 @@ impl Entry {
     }
 }
 
-/// Which rows a region with kinds has.
+/// Rows of a region with kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Selection {
-    /// Those of every period.
+    /// All periods.
     Periods {
-        /// The first period's start.
+        /// Address of the first period.
         base: u64,
-        /// Bytes from one period to the next.
+        /// Distance in bytes from one period to the next.
         period: u64,
-        /// Periods.
+        /// Number of periods.
         count: u32,
-        /// The key of their memory.
+        /// Local key of the periods' memory.
         lkey: u32,
     },
-    /// Those that a bitmap selects.
+    /// The rows that a bitmap selects.
     Bitmap {
-        /// The byte that row 0's bit lies in.
+        /// Address of the byte that holds row 0's bit.
         bitmap: u64,
-        /// The place of that bit in it, 0 to 7.
+        /// Place of that bit in its byte, 0 to 7.
         first: u8,
-        /// Bits.
+        /// Number of bits.
         rows: u32,
-        /// The key of their memory.
+        /// Local key of the bitmap's memory.
         lkey: u32,
     },
-    /// Those at the pointers of an array.
+    /// The records at the pointers of an array.
     Pointers {
-        /// The first pointer.
+        /// Address of the first pointer.
         pointers: u64,
-        /// Pointers.
+        /// Number of pointers.
         count: u32,
-        /// The key of the pointers' memory.
+        /// Local key of the pointers' memory.
         lkey: u32,
-        /// The key of the records' memory.
+        /// Local key of the records' memory.
         target_lkey: u32,
     },
-    /// Those of chains: a record at each pointer of an array, and those that it leads to.
+    /// The records of chains: one at each pointer of an array, and those that it leads to.
     Chains {
-        /// The first pointer.
+        /// Address of the first pointer.
         pointers: u64,
-        /// Pointers.
+        /// Number of pointers.
         count: u32,
-        /// The key of the pointers' memory.
+        /// Local key of the pointers' memory.
         lkey: u32,
-        /// The key of the records' memory.
+        /// Local key of the records' memory.
         target_lkey: u32,
-        /// How a record leads to the next.
+        /// Parameters of the chains: how a record leads to the next.
         chain: Chain,
     },
 }
@@ -164,14 +165,14 @@ pub enum Selection {
 /// A region with kinds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kinds {
-    /// Its rows.
+    /// Rows of the region.
     pub rows: Selection,
-    /// What a row has, in the order sent.
+    /// Elements of a row, in the order in which they are sent.
     pub entries: Vec<Entry>,
 }
 
 impl Kinds {
-    /// The type code that it stands under.
+    /// Type code of the region.
     pub fn region_type(&self) -> RegionType {
         match self.rows {
             Selection::Periods { .. } => RegionType::Strided,
@@ -180,7 +181,7 @@ impl Kinds {
         }
     }
 
-    /// Its rows if all of them are there, without a selection.
+    /// True if the region has no rows, whatever is selected.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(
             self.rows,
@@ -191,7 +192,7 @@ impl Kinds {
         )
     }
 
-    /// Appends its granules.
+    /// Appends the granules of the region.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
         let flags = shape_flags::COLUMN_KINDS;
         let (header, shape) = match self.rows {
@@ -227,10 +228,10 @@ impl Kinds {
         encode_entries(&self.entries, bytes);
     }
 
-    /// Reads what follows the header of a region of that type.
+    /// Reads the granules behind the header of a region of the given type.
     ///
     /// # Errors
-    /// If its shape is not legal.
+    /// [`ShapeError`] if its shape is not legal.
     pub(crate) fn decode(
         kind: RegionType,
         header: RegionHeader,
@@ -319,7 +320,7 @@ pub(crate) fn encode_entries(entries: &[Entry], bytes: &mut Vec<u8>) {
     }
 }
 
-/// Reads so many columns or extents with kinds; `bytes` goes on behind them.
+/// Takes `count` columns or extents with kinds from the front of `bytes`.
 pub(crate) fn decode_entries(
     elements: u16,
     are_columns: bool,
@@ -337,7 +338,7 @@ pub(crate) fn decode_entries(
     Ok(entries)
 }
 
-/// A column or an extent from its two granules.
+/// Decodes a column or an extent from its two granules.
 pub(crate) fn decode_entry(
     index: usize,
     element: &KindElement,
@@ -416,21 +417,21 @@ fn decode_kind(
 /// A buffer that views point into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// Its first byte.
+    /// Address of the first byte.
     pub addr: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub len: u32,
 }
 
-/// Where the bytes of a column or extent may lie: checked before a row is looked at.
+/// Memory where the bytes of a column or extent may lie: checked before a row is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Source {
-    /// In its entries, or in a dictionary that was checked.
+    /// The bytes lie in the entries, or in a dictionary that was checked.
     #[default]
     Checked,
-    /// In some addresses.
+    /// The bytes lie in a range of addresses.
     Data(Range<u128>),
-    /// In some buffers.
+    /// The bytes lie in these buffers.
     Buffers(Vec<Buffer>),
 }
 
@@ -445,58 +446,58 @@ pub enum Value {
     Bit(bool),
 }
 
-/// Why an entry leads to no bytes.
+/// Error of an entry that leads to no bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// It cannot be read.
+    /// The entry or its value cannot be read.
     #[error(transparent)]
     Fault(#[from] Fault),
     /// A value would end before it begins.
     #[error("a value from offset {from} to offset {to}")]
     Backwards {
-        /// The first offset.
+        /// First offset.
         from: u64,
-        /// The second one.
+        /// Second offset.
         to: u64,
     },
-    /// A value outside of the data's key.
+    /// A value is outside of the memory of the data's key.
     #[error("a value at {start:#x}..{end:#x}, outside of the memory of its data's key")]
     Outside {
-        /// Its first byte.
+        /// Address of the first byte.
         start: u128,
-        /// The byte behind its last.
+        /// Address of the byte behind the last.
         end: u128,
     },
-    /// A view of a buffer that is not there.
+    /// A view names a buffer that does not exist.
     #[error("a view of buffer {index}; there are {count}")]
     NoBuffer {
-        /// The buffer.
+        /// Index of the buffer.
         index: u32,
-        /// Buffers.
+        /// Number of buffers.
         count: usize,
     },
-    /// A view that ends behind its buffer.
+    /// A view reaches beyond the end of its buffer.
     #[error("a view up to byte {end} of buffer {index}, which has {len} B")]
     BeyondBuffer {
-        /// The buffer.
+        /// Index of the buffer.
         index: u32,
-        /// The byte behind the view's last.
+        /// Offset of the byte behind the view's last.
         end: u64,
-        /// The buffer's bytes.
+        /// Length of the buffer in bytes.
         len: u32,
     },
-    /// An index that no value of the dictionary has.
+    /// An index is not below the number of the dictionary's values.
     #[error("index {index} in a dictionary of {count} values")]
     NoValue {
         /// The index.
         index: u64,
-        /// Values.
+        /// Number of values.
         count: u32,
     },
-    /// A chain that has more records than it may have; perhaps it has no end.
+    /// A chain has more records than possible; perhaps it has no end.
     #[error("a chain of more than {limit} records")]
     TooLong {
-        /// Records that it may have.
+        /// Largest number of records of a chain.
         limit: u32,
     },
 }
@@ -504,7 +505,7 @@ pub enum ValueError {
 /// Appends the values of the entry at `addr`.
 ///
 /// # Errors
-/// If it cannot be read, or leads elsewhere than `source` allows.
+/// [`ValueError`] if the entry cannot be read, or leads to bytes outside of `source`.
 pub(crate) fn values_of<M: HostMemory + ?Sized>(
     kind: &Kind,
     addr: u64,
@@ -537,7 +538,8 @@ pub(crate) fn values_of<M: HostMemory + ?Sized>(
             if to > from && !allowed {
                 return Err(ValueError::Outside { start, end });
             }
-            // A value of 4 GiB or more is longer than any message: its length need not be right.
+            // A value of 4 GiB or more exceeds every message: the request fails whatever its length
+            // is here.
             let len = u32::try_from(to - from).unwrap_or(u32::MAX);
             variable(Fragment { addr: start as u64, len });
         }
@@ -575,7 +577,7 @@ pub(crate) fn values_of<M: HostMemory + ?Sized>(
 /// Appends the values of a column in a row.
 ///
 /// # Errors
-/// As [`values_of`].
+/// The errors of [`values_of`].
 pub(crate) fn column_values<M: HostMemory + ?Sized>(
     entry: &Entry,
     row: u64,
@@ -591,7 +593,7 @@ pub(crate) fn column_values<M: HostMemory + ?Sized>(
     values_of(&entry.kind, addr, source, memory, out)
 }
 
-/// Bit `row` of a bitmap whose bit 0 is that of place `first` in the byte at `addr`.
+/// Reads bit `row` of a bitmap whose bit 0 is at place `first` of the byte at `addr`.
 pub(crate) fn bit<M: HostMemory + ?Sized>(
     memory: &M,
     addr: u64,

@@ -33,9 +33,9 @@
 //! | [`congestion`] | CNPs, and the rates that they limit (DCQCN) |
 //! | [`requester`] | what was sent and is not acknowledged: when it is sent again, and when that ends |
 //!
-//! Nothing here allocates by a count that a request names, but for the ids that are made from keys, whose
-//! memory was checked: units are walked one at a time, and the
-//! arithmetic on whole regions is done on runs of equal units.
+//! No function here allocates memory by a count that a request names, except for the ids that are
+//! made from keys, whose memory was checked: units are walked one at a time, and the arithmetic on
+//! whole regions is done on runs of equal units.
 #![deny(unsafe_code)]
 
 pub mod answers;

@@ -2,41 +2,41 @@
 
 use std::collections::BTreeMap;
 
-/// Bytes of a bitmap or an array of pointers or ids that are read at once.
+/// Number of bytes of a bitmap or an array of pointers or ids that are read at once.
 pub const CHUNK: usize = 4096;
 
 /// A run of bytes in host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fragment {
-    /// First byte.
+    /// Address of the first byte.
     pub addr: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
 }
 
-/// Memory that a card could not read or write.
+/// Error of a card's access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory for {len} B at {addr:#x}")]
 pub struct Fault {
-    /// The first byte of the access.
+    /// Address of the first byte of the access.
     pub addr: u64,
-    /// Bytes of the access.
+    /// Length of the access in bytes.
     pub len: usize,
 }
 
 /// Values of one width, one in each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Values {
-    /// The first byte of row 0's, whether or not that is wanted.
+    /// Address of row 0's value, whether or not that row is read.
     pub base: u64,
-    /// Bytes from a row's value to the next row's.
+    /// Distance in bytes from a row's value to the next row's.
     pub step: u64,
-    /// Bytes of a value, at least one.
+    /// Length of a value in bytes, at least 1.
     pub width: usize,
 }
 
 impl Values {
-    /// The first byte of a row's value.
+    /// Address of a row's value.
     pub fn at(&self, row: u32) -> u64 {
         self.base.wrapping_add(u64::from(row).wrapping_mul(self.step))
     }
@@ -47,13 +47,14 @@ pub trait HostMemory {
     /// Reads `out.len()` bytes that start at `addr`.
     ///
     /// # Errors
-    /// If any of them is not there.
+    /// [`Fault`] if one of these bytes is not mapped.
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault>;
 
-    /// Reads the values of some rows, each `pitch` bytes behind the one before in `out`; what is between them there stays.
+    /// Reads the values of some rows, each `pitch` bytes behind the one before in `out`; bytes
+    /// between them in `out` stay.
     ///
     /// # Errors
-    /// If any of them is not there. Others may have been read.
+    /// [`Fault`] if one of these bytes is not mapped. Others may have been read.
     fn read_values(
         &self,
         values: Values,
@@ -64,10 +65,11 @@ pub trait HostMemory {
         read_each(self, values, rows, out, pitch)
     }
 
-    /// Reads rows, each `pitch` bytes behind the one before in `out`: of each the values of `columns`, one behind the other.
+    /// Reads rows, each `pitch` bytes behind the one before in `out`: of each the values of
+    /// `columns`, one behind the other.
     ///
     /// # Errors
-    /// If any of them is not there. Others may have been read.
+    /// [`Fault`] if one of these bytes is not mapped. Others may have been read.
     fn read_rows(
         &self,
         columns: &[Values],
@@ -87,7 +89,7 @@ pub trait HostMemory {
 /// Reads values one by one ([`HostMemory::read_values`]).
 ///
 /// # Errors
-/// As there.
+/// The errors of [`HostMemory::read_values`].
 pub fn read_each<M: HostMemory + ?Sized>(
     memory: &M,
     values: Values,
@@ -127,41 +129,42 @@ impl<M: HostMemory + ?Sized> HostMemory for &M {
     }
 }
 
-/// Values of one width, one behind the other in host memory, whose bytes stand `pitch` apart in a packet.
+/// Values of one width, one behind the other in host memory, which are `pitch` bytes apart in a
+/// packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The first one's first byte in host memory.
+    /// Address of the first value in host memory.
     pub addr: u64,
-    /// Bytes of a value, at least one.
+    /// Length of a value in bytes, at least 1.
     pub width: usize,
-    /// Values.
+    /// Number of values.
     pub count: usize,
-    /// Where the first one stands in the packet.
+    /// Offset of the first value in the packet.
     pub from: usize,
-    /// Bytes from there to the next one.
+    /// Distance in bytes from a value to the next one in the packet.
     pub pitch: usize,
 }
 
-/// Memory that a card writes, too.
+/// Memory that a card also writes.
 pub trait WritableMemory: HostMemory {
     /// Writes `bytes` from `addr` on: all of them, or none.
     ///
     /// # Errors
-    /// If any of them cannot be written.
+    /// [`Fault`] if one of these bytes cannot be written.
     fn write(&self, addr: u64, bytes: &[u8]) -> Result<(), Fault>;
 
-    /// Writes the values of a run, which stand in `packet`.
+    /// Writes the values of a run, given in `packet`.
     ///
     /// # Errors
-    /// If any of them cannot be written. Others may have been.
+    /// [`Fault`] if one of these bytes cannot be written. Others may have been.
     fn write_run(&self, run: Run, packet: &[u8]) -> Result<(), Fault> {
         write_each(self, run, packet)
     }
 
-    /// Writes the values of several runs, which stand in `packet`, run by run.
+    /// Writes the values of several runs, given in `packet`, run by run.
     ///
     /// # Errors
-    /// If any of them cannot be written. Others may have been.
+    /// [`Fault`] if one of these bytes cannot be written. Others may have been.
     fn write_runs(&self, runs: &[Run], packet: &[u8]) -> Result<(), Fault> {
         runs.iter().try_for_each(|run| self.write_run(*run, packet))
     }
@@ -170,7 +173,7 @@ pub trait WritableMemory: HostMemory {
 /// Writes the values of a run one by one ([`WritableMemory::write_run`]).
 ///
 /// # Errors
-/// As there.
+/// The errors of [`WritableMemory::write_run`].
 pub fn write_each<M: WritableMemory + ?Sized>(
     memory: &M,
     run: Run,
@@ -191,12 +194,12 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// No memory.
+    /// Host memory without segments.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// This memory and `bytes` at `addr`. Segments must not overlap.
+    /// Adds a segment: `bytes` at `addr`. Segments must not overlap.
     #[must_use]
     pub fn with(mut self, addr: u64, bytes: impl Into<Vec<u8>>) -> Self {
         self.segments.insert(addr, bytes.into());

@@ -1,4 +1,4 @@
-//! From units to messages: how long each one is, without walking them.
+//! From units to messages: the length of each message, computed without walking its units.
 
 use crate::{
     kinds::{Kinds, Selection},
@@ -11,23 +11,23 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("region {region} has {found} elements, region 0 has {expected}")]
 pub struct UnequalElements {
-    /// The region's index.
+    /// Index of the region.
     pub region: usize,
-    /// Elements of region 0.
+    /// Number of elements of region 0.
     pub expected: u64,
-    /// Elements of that region.
+    /// Number of elements of that region.
     pub found: u64,
 }
 
 /// The lengths of a destination's units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum UnitLengths {
-    /// Runs of equal units, one after another: how many, and bytes of each.
+    /// Runs of equal units, one after another: number of units, and length of each in bytes.
     Runs(Vec<(u64, u64)>),
     /// Every unit is a sum of one element from each of these repeated patterns, given as running
     /// sums that start with 0.
     Sums { units: u64, patterns: Vec<Vec<u64>> },
-    /// They were walked, and only this is known of their messages.
+    /// The units were walked; only these totals are known of their messages.
     Walked { messages: u64, units: u64, bytes: u128, longest: u128 },
 }
 
@@ -39,7 +39,7 @@ impl UnitLengths {
         }
     }
 
-    /// Bytes of units `first..first + count`.
+    /// Number of bytes of units `first..first + count`.
     fn bytes(&self, first: u64, count: u64) -> u128 {
         let end = first + count;
         match self {
@@ -68,11 +68,11 @@ impl UnitLengths {
 /// A message of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its first unit.
+    /// Index of its first unit.
     pub first_unit: u64,
-    /// Its units.
+    /// Number of its units.
     pub units: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub len: u128,
 }
 
@@ -84,7 +84,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// The messages of `regions` of which each has that many `rows`.
+    /// Makes the messages of `regions`, each of which has the number of rows given in `rows`.
     ///
     /// # Errors
     /// If the row mask is `Element` and the regions have different numbers of elements.
@@ -122,13 +122,13 @@ impl Messages {
         Ok(Self { lengths, rows_per_message: u64::from(rows_per_message.max(1)) })
     }
 
-    /// The messages of so many `units` of `len` bytes each.
+    /// Makes the messages of `units` units of `len` bytes each.
     pub fn of_equal(units: u64, len: u64, rows_per_message: u32) -> Self {
         let lengths = UnitLengths::Runs(vec![(units, len)]);
         Self { lengths, rows_per_message: u64::from(rows_per_message.max(1)) }
     }
 
-    /// The messages of a stream, which is walked to its end.
+    /// Makes the messages of a stream, which is walked to its end.
     ///
     /// # Errors
     /// If a row cannot be sent.
@@ -148,7 +148,7 @@ impl Messages {
         Ok(Self { lengths, rows_per_message: 1 })
     }
 
-    /// How many messages there are.
+    /// Number of messages.
     pub fn count(&self) -> u64 {
         if let UnitLengths::Walked { messages, .. } = self.lengths {
             return messages;
@@ -156,25 +156,25 @@ impl Messages {
         self.lengths.units().div_ceil(self.rows_per_message)
     }
 
-    /// How many units there are.
+    /// Number of units.
     pub fn units(&self) -> u64 {
         self.lengths.units()
     }
 
-    /// Message `index`, which must be below [`Messages::count`]. Of [`walked`](Self::walked) messages only the
-    /// stream carries more than their number.
+    /// Returns message `index`, which must be below [`Messages::count`]. If they were
+    /// [`walked`](Self::walked), only the stream knows more than their number.
     pub fn message(&self, index: u64) -> Message {
         let first_unit = index * self.rows_per_message;
         let units = self.rows_per_message.min(self.lengths.units() - first_unit);
         Message { first_unit, units, len: self.lengths.bytes(first_unit, units) }
     }
 
-    /// Bytes of all messages together.
+    /// Number of bytes of all messages together.
     pub fn bytes(&self) -> u128 {
         self.lengths.bytes(0, self.lengths.units())
     }
 
-    /// Bytes of the longest message; 0 if there is none.
+    /// Length in bytes of the longest message; 0 if there is none.
     pub fn longest(&self) -> u128 {
         let Some(last) = self.count().checked_sub(1) else { return 0 };
         let k = self.rows_per_message;
@@ -182,7 +182,7 @@ impl Messages {
         match &self.lengths {
             UnitLengths::Walked { longest, .. } => *longest,
             UnitLengths::Runs(runs) => {
-                // Between the first and the last message that touch a run, all are equal.
+                // Between the first and the last message that touch a run, all messages are equal.
                 let (mut start, mut longest) = (0, 0);
                 for (count, _) in runs.iter().filter(|(count, _)| *count > 0) {
                     let (first, final_) = (start / k, (start + count - 1) / k);
@@ -202,7 +202,8 @@ impl Messages {
     }
 }
 
-/// Running sums of the lengths of a row's elements; where these have kinds, there are only so many.
+/// Running sums of the lengths of a row's elements; for elements with kinds, only the number of
+/// sums is valid.
 fn element_sums(region: &Region) -> Vec<u64> {
     let mut sums = vec![0];
     match region {

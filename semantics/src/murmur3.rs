@@ -7,7 +7,7 @@ fn mix(hash: u32, word: u32) -> u32 {
     (hash ^ word).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
 }
 
-/// Ends the hash of so many bytes.
+/// Finishes the hash of `len` bytes.
 fn finish(hash: u32, len: u32) -> u32 {
     let hash = hash ^ len;
     let hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
@@ -25,7 +25,7 @@ pub fn of_long(value: u64, seed: u32) -> u32 {
     finish(mix(mix(seed, value as u32), (value >> 32) as u32), 8)
 }
 
-/// The hash of bytes that come in pieces. All pieces but the last have a multiple of four bytes.
+/// Hash of bytes that are given in pieces. All pieces but the last have a multiple of four bytes.
 ///
 /// Spark mixes each of the up to three bytes behind the last word by itself, as a signed number.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// No bytes.
+    /// Starts the hash of no bytes.
     pub fn new(seed: u32) -> Self {
         Self { hash: seed, len: 0 }
     }
@@ -52,13 +52,13 @@ impl Bytes {
         self.len = self.len.wrapping_add(piece.len() as u32);
     }
 
-    /// The hash of all pieces.
+    /// Returns the hash of all pieces.
     pub fn finish(self) -> u32 {
         finish(self.hash, self.len)
     }
 }
 
-/// The partition of a hash: its remainder as a signed number, which is never negative (Spark's `pmod`).
+/// Partition of a hash: its remainder as a signed number, made non-negative (Spark's `pmod`).
 pub fn partition(hash: u32, partitions: u32) -> u32 {
     i64::from(hash as i32).rem_euclid(i64::from(partitions)) as u32
 }

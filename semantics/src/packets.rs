@@ -11,10 +11,10 @@ use drdma_abi::{
 
 use crate::icrc;
 
-/// Packet sequence numbers and queue pair numbers have 24 bits.
+/// Mask of packet sequence numbers and queue pair numbers, which have 24 bits.
 pub const MASK_24: u32 = 0xff_ffff;
 
-/// What all packets of a queue pair have in common.
+/// Fields that all packets of a queue pair have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// The sender's MAC address.
@@ -29,7 +29,7 @@ pub struct Flow {
     pub tos: u8,
     /// IPv4 time to live.
     pub ttl: u8,
-    /// The tag control information of their 802.1Q tags; `None`: they have none.
+    /// Tag control information of the frames' 802.1Q tags; `None`: no tags.
     pub vlan: Option<u16>,
     /// The sender's queue pair number.
     pub qpn: u32,
@@ -39,66 +39,66 @@ pub struct Flow {
     pub pkey: u16,
     /// Queue key, for UD.
     pub qkey: u32,
-    /// Transport.
+    /// Transport of the queue pair.
     pub transport: Transport,
-    /// Path MTU.
+    /// Path MTU in bytes.
     pub mtu: u32,
 }
 
 impl Flow {
-    /// The UDP source port of the queue pair's packets.
+    /// UDP source port of the queue pair's packets.
     pub fn source_port(&self) -> u16 {
         source_port(self.qpn)
     }
 
-    /// The VLAN of its frames, also of those that come back; 0: none.
+    /// Number of the VLAN of the queue pair's frames, in both directions; 0 without tags.
     pub fn vlan_id(&self) -> u16 {
         self.vlan.unwrap_or(0) & VLAN_MASK
     }
 }
 
-/// The bits of a VLAN's number in a tag's control information.
+/// Mask of the VLAN's number in a tag's control information.
 const VLAN_MASK: u16 = 0xfff;
-/// Bytes of extended headers that a packet of a message has, at most: DETH, RETH, ImmDt, IETH.
+/// Largest number of bytes of extended headers in a packet of a message: DETH, RETH, ImmDt, IETH.
 const EXTENDED: usize = Deth::SIZE + Reth::SIZE + ImmDt::SIZE + Ieth::SIZE;
-/// Bytes of an Ethernet header in front of a tag.
+/// Number of bytes of an Ethernet header in front of a tag.
 const ADDRESSES: usize = 12;
 
-/// The UDP source port of a queue pair's packets.
+/// UDP source port of a queue pair's packets.
 pub fn source_port(qpn: u32) -> u16 {
     0xc000 | (qpn & 0x3fff) as u16
 }
 
-/// What all packets of a message have in common.
+/// Fields that all packets of a message have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageHead {
-    /// What the message is.
+    /// Opcode of the message.
     pub opcode: Opcode,
     /// Immediate data, sent if the opcode carries it.
     pub imm: u32,
-    /// Where a WRITE goes.
+    /// Remote address of a WRITE.
     pub remote_addr: u64,
     /// The remote key of a WRITE.
     pub rkey: u32,
-    /// Bytes of the message.
+    /// Length of the message in bytes.
     pub len: u32,
 }
 
 /// A piece of a message: the payload of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Bytes of the message before it.
+    /// Offset of the segment in the message, in bytes.
     pub offset: u32,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
-    /// It is the message's first.
+    /// The segment is the first one of its message.
     pub first: bool,
-    /// It is the message's last.
+    /// The segment is the last one of its message.
     pub last: bool,
 }
 
-/// The segments of a message of `len` bytes: all of the MTU but the last. A message of no bytes has
-/// one, of no bytes.
+/// Returns the segments of a message of `len` bytes: all of the MTU but the last. A message of no
+/// bytes has one segment of no bytes.
 pub fn segments(len: u32, mtu: u32) -> impl Iterator<Item = Segment> + Clone {
     let count = len.div_ceil(mtu).max(1);
     (0..count).map(move |i| Segment {
@@ -109,7 +109,7 @@ pub fn segments(len: u32, mtu: u32) -> impl Iterator<Item = Segment> + Clone {
     })
 }
 
-/// The low five bits of the BTH opcode of a segment.
+/// Returns the low five bits of the BTH opcode of a segment.
 pub fn operation_of(opcode: Opcode, segment: &Segment) -> u8 {
     match (opcode.is_write(), segment.first, segment.last, opcode.has_imm()) {
         (false, true, true, false) => operation::SEND_ONLY,
@@ -127,21 +127,22 @@ pub fn operation_of(opcode: Opcode, segment: &Segment) -> u8 {
     }
 }
 
-/// Bytes of frames, one behind the other. Bytes of a buffer that is used again are not made 0 before they are filled.
+/// A buffer of frames, one behind the other. When it is reused, its bytes are not cleared before
+/// they are filled.
 #[derive(Clone, Debug, Default)]
 pub struct FrameBuffer {
-    /// Those of the frames, and behind them what was there before.
+    /// Bytes of the frames, and behind them bytes of earlier use.
     bytes: Vec<u8>,
     len: usize,
 }
 
 impl FrameBuffer {
-    /// An empty one with room for so many bytes.
+    /// An empty buffer with room for `capacity` bytes.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { bytes: Vec::with_capacity(capacity), len: 0 }
     }
 
-    /// Bytes of the frames.
+    /// Number of bytes of the frames.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -156,18 +157,18 @@ impl FrameBuffer {
         &self.bytes[..self.len]
     }
 
-    /// The same, without a copy.
+    /// Returns the bytes of the frames without copying them.
     pub fn into_vec(mut self) -> Vec<u8> {
         self.bytes.truncate(self.len);
         self.bytes
     }
 
-    /// Puts bytes behind the others.
+    /// Appends bytes.
     pub fn extend(&mut self, bytes: &[u8]) {
         self.grow(bytes.len()).copy_from_slice(bytes);
     }
 
-    /// Takes off all bytes behind the first `len`.
+    /// Removes all bytes behind the first `len`.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
@@ -176,7 +177,7 @@ impl FrameBuffer {
         self.bytes.reserve((self.len + more).saturating_sub(self.bytes.len()));
     }
 
-    /// Puts `more` bytes behind the others, whatever they hold, to be filled.
+    /// Appends `more` bytes of undefined contents, to be filled.
     fn grow(&mut self, more: usize) -> &mut [u8] {
         let begin = self.len;
         self.len += more;
@@ -187,12 +188,12 @@ impl FrameBuffer {
     }
 }
 
-/// The frame of one segment of a message, whole, with room for the payload to be filled in.
+/// Makes the frame of one segment of a message.
 ///
 /// `fill` is given the `segment.len` payload bytes to write; the invariant CRC is computed after it.
 ///
 /// # Errors
-/// What `fill` says; there is no frame then.
+/// The error of `fill`; there is no frame then.
 pub fn frame<E>(
     flow: &Flow,
     message: &MessageHead,
@@ -203,7 +204,7 @@ pub fn frame<E>(
     marked_frame(flow, message, segment, psn, &Marks::default(), fill)
 }
 
-/// What the last packet of a message says beside its opcode.
+/// Header fields of the last packet of a message, beside its opcode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// The receiver's completion is a solicited one.
@@ -212,10 +213,10 @@ pub struct Marks {
     pub invalidate: Option<u32>,
 }
 
-/// The same with marks.
+/// Like [`frame`], with marks.
 ///
 /// # Errors
-/// What `fill` says; there is no frame then.
+/// The error of `fill`; there is no frame then.
 pub fn marked_frame<E>(
     flow: &Flow,
     message: &MessageHead,
@@ -229,10 +230,10 @@ pub fn marked_frame<E>(
     Ok(frame.into_vec())
 }
 
-/// The same behind the bytes of `frames`, so that the frames of a message can lie one behind the other.
-///
+/// Like [`marked_frame`], but appends the frame to `frames`, so that the frames of a message lie
+/// one behind the other.
 /// # Errors
-/// What `fill` says; `frames` is as it was then.
+/// The error of `fill`; `frames` is unchanged then.
 pub fn append_frame<E>(
     frames: &mut FrameBuffer,
     flow: &Flow,
@@ -284,10 +285,10 @@ pub fn append_frame<E>(
     append_assembled(frames, flow, bth, &extended[..len], segment.len as usize, fill)
 }
 
-/// A frame of any opcode: BTH (its pad count is set here), extended headers, payload.
+/// Makes a frame of any opcode: BTH (whose pad count is set here), extended headers, payload.
 ///
 /// # Errors
-/// What `fill` says; there is no frame then.
+/// The error of `fill`; there is no frame then.
 pub fn assemble<E>(
     flow: &Flow,
     bth: Bth,
@@ -300,7 +301,7 @@ pub fn assemble<E>(
     Ok(frame.into_vec())
 }
 
-/// The same behind the bytes of `frames`, which `fill`'s error leaves as they were.
+/// Like [`assemble`], but appends the frame to `frames`, which an error of `fill` leaves unchanged.
 fn append_assembled<E>(
     frames: &mut FrameBuffer,
     flow: &Flow,
@@ -359,12 +360,12 @@ fn append_assembled<E>(
     Ok(())
 }
 
-/// `psn` and `by` more, modulo 2^24.
+/// Returns `psn + by`, modulo 2^24.
 pub fn psn_add(psn: u32, by: u32) -> u32 {
     psn.wrapping_add(by) & MASK_24
 }
 
-/// How far `psn` is ahead of `from`: -2^23 to 2^23 - 1.
+/// Distance of `psn` ahead of `from`: -2^23 to 2^23 - 1.
 pub fn psn_distance(psn: u32, from: u32) -> i32 {
     (psn.wrapping_sub(from) << 8) as i32 >> 8
 }

@@ -1,5 +1,5 @@
-//! Partitioned regions: one array of ids says for every row of some columns which destination gets
-//! it.
+//! Partitioned regions: an array of ids determines for every row of some columns the destination
+//! that it goes to.
 
 use drdma_abi::{
     Layout as _,
@@ -19,16 +19,16 @@ const NAME: &str = "partitioned";
 /// The region that the destinations of a partitioned request share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Partitioned {
-    /// The first id: row `i`'s is the little-endian number at `ids + i * width`. With keys: the first splitter of a
-    /// range, or 0.
+    /// Address of the first id: row `i`'s is the little-endian number at `ids + i * width`. With
+    /// keys: the address of the first splitter of a range, or 0.
     pub ids: u64,
-    /// Bytes of an id: 1 or 2; 0 with keys.
+    /// Size of an id in bytes: 1 or 2; 0 with keys.
     pub width: u64,
-    /// Rows.
+    /// Number of rows.
     pub rows: u32,
-    /// The key of the ids' memory, or of the splitters'.
+    /// Local key of the ids' memory, or of the splitters'.
     pub lkey: u32,
-    /// How ids are made, if they are not in memory.
+    /// Rule by which ids are made, if they are not in memory.
     pub by: Option<PartitionBy>,
     /// The values of a row, in the order sent.
     pub columns: Vec<Column>,
@@ -37,12 +37,12 @@ pub struct Partitioned {
 }
 
 impl Partitioned {
-    /// Bytes of a row.
+    /// Length of a row in bytes.
     pub fn row_len(&self) -> u64 {
         self.columns.iter().map(|column| u64::from(column.width)).sum()
     }
 
-    /// Bytes of the array of ids, or of splitters.
+    /// Size in bytes of the array of ids, or of splitters.
     pub fn size(&self) -> u64 {
         let (count, width) = match &self.by {
             Some(by) => by.splitters(),
@@ -51,7 +51,7 @@ impl Partitioned {
         u64::from(count) * u64::from(width)
     }
 
-    /// The greatest id that fits, or that is made.
+    /// Greatest id that fits, or that is made.
     pub fn max_id(&self) -> u16 {
         if let Some(by) = &self.by {
             return by.max_id();
@@ -59,16 +59,17 @@ impl Partitioned {
         if self.width == 1 { u16::from(u8::MAX) } else { u16::MAX }
     }
 
-    /// The ids in some bytes of the array.
+    /// Decodes the ids in some bytes of the array.
     pub(crate) fn decode_ids<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = u16> + use<'a> {
         let id = |id: &[u8]| id.iter().rev().fold(0, |value, byte| value << 8 | u16::from(*byte));
         bytes.chunks_exact(self.width as usize).map(id)
     }
 
-    /// How many rows have each id, indexed by the id; `made` are the ids if they are made from keys.
+    /// Counts the rows of each id, indexed by the id; `made` are the ids if they are made from
+    /// keys.
     ///
     /// # Errors
-    /// If the ids cannot be read.
+    /// [`Fault`] if the ids cannot be read.
     pub fn count<M: HostMemory + ?Sized>(
         &self,
         memory: &M,
@@ -94,7 +95,7 @@ impl Partitioned {
         Ok(counts)
     }
 
-    /// Appends its granules.
+    /// Appends the granules of the region.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
         let header = RegionHeader { addr: self.ids, count: self.rows, lkey: self.lkey };
         let kinds = !self.entries.is_empty();
@@ -113,10 +114,11 @@ impl Partitioned {
         self.columns.iter().for_each(|column| bytes.extend(column.element().to_bytes()));
     }
 
-    /// Reads one from the front of `granules`, and gives the bytes that follow it.
+    /// Reads a region from the front of `granules`, and returns the bytes that follow it.
     ///
     /// # Errors
-    /// If its shape is not legal (docs/semantics.md, check 2). Its memory is not looked at.
+    /// [`ShapeError`] if its shape is not legal (docs/semantics.md, check 2). Its memory is not
+    /// accessed.
     pub fn decode(granules: &[u8]) -> Result<(Self, &[u8]), ShapeError> {
         let mut rest = granules;
         let RegionHeader { addr, count, lkey } = take_header(&mut rest)?;
@@ -150,9 +152,9 @@ impl Partitioned {
     }
 }
 
-/// Adds how often each byte is there.
+/// Adds the number of occurrences of each byte value to `counts`.
 fn count_bytes(bytes: &[u8], counts: &mut [u64]) {
-    // Several counters for each, so that bytes of one value need not wait for each other.
+    // Each value has several counters, so that equal bytes need not wait for each other.
     let mut parts = [[0_u32; 256]; 4];
     let (chunks, rest) = bytes.as_chunks();
     for chunk in chunks {

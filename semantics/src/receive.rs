@@ -15,28 +15,30 @@ use crate::{
     scatter::Target,
 };
 
-/// A receive, as its completion names it.
+/// Identification of a receive, for its completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveName {
-    /// The application's name for it; 0 if it could not be read.
+    /// The application's name of the receive; 0 if it could not be read.
     pub wr_id: u64,
-    /// The ring position of its first block.
+    /// Ring position of its first block.
     pub position: u32,
 }
 
 /// A receive that was taken from its queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receive {
-    /// Its name.
+    /// Identification of the receive.
     pub name: ReceiveName,
-    /// Where its bytes go.
+    /// Regions that its message fills.
     pub target: Target,
 }
 
-/// The head of the receive at `position`, if `posted` blocks are there, on a card without append regions.
+/// Checks the head of the receive at `position`, with `posted` blocks in the ring, on a card
+/// without append regions.
 ///
 /// # Errors
-/// Its name, if anything in the head is wrong: it completes with `local_qp_operation_error`.
+/// The receive's name, if a field of the head is wrong: it completes with
+/// `local_qp_operation_error`.
 pub fn check_head(
     bytes: &[u8; ReceiveHeader::SIZE],
     position: u32,
@@ -46,10 +48,10 @@ pub fn check_head(
     if head.flags == 0 { Ok(head) } else { Err(ReceiveName { wr_id: head.wr_id, position }) }
 }
 
-/// The same on a card with append regions.
+/// Like [`check_head`], on a card with append regions.
 ///
 /// # Errors
-/// As [`check_head`].
+/// The errors of [`check_head`].
 pub fn check_any_head(
     bytes: &[u8; ReceiveHeader::SIZE],
     position: u32,
@@ -70,11 +72,11 @@ pub fn check_any_head(
     if good { Ok(head) } else { Err(ReceiveName { wr_id: head.wr_id, position }) }
 }
 
-/// Checks a whole entry whose head is right.
+/// Checks a whole entry whose head is valid.
 ///
 /// # Errors
-/// The status that it completes with: `local_qp_operation_error` for a region's shape, or an entry that
-/// does not end where its head says; `local_protection_error` for its memory.
+/// The status with which the receive completes: `local_qp_operation_error` for a region's shape, or
+/// an entry that does not end where its head says; `local_protection_error` for its memory.
 pub fn check_entry<M: HostMemory + ?Sized>(
     entry: &[u8],
     pd: u32,
@@ -107,7 +109,8 @@ pub fn check_entry<M: HostMemory + ?Sized>(
     Ok(Receive { name, target })
 }
 
-/// The entry of a receive, as software writes it into a ring: whole blocks. Nothing is checked.
+/// Encodes the entry of a receive, as software writes it into a ring: whole blocks. Nothing is
+/// checked.
 pub fn encode(wr_id: u64, regions: &[Region], position: u32) -> Vec<u8> {
     let mut bytes = vec![0; ReceiveHeader::SIZE];
     let mut types = 0u32;
@@ -131,7 +134,7 @@ pub fn encode(wr_id: u64, regions: &[Region], position: u32) -> Vec<u8> {
     bytes
 }
 
-/// The entry of a receive that appends, likewise.
+/// Encodes the entry of a receive that appends. Nothing is checked.
 pub fn encode_append(wr_id: u64, append: u32, position: u32) -> Vec<u8> {
     let granules = ((ReceiveHeader::SIZE + AppendTarget::SIZE) / GRANULE) as u32;
     let (magic, flags) = (RECEIVE_MAGIC, receive_entry_flags::APPEND);

@@ -1,4 +1,4 @@
-//! Regions: what a destination is sent, row by row, and how a work queue entry says it.
+//! Regions: the rows to send to a destination, and their encoding in a work queue entry.
 
 use drdma_abi::Layout as _;
 use drdma_abi::work_request::{Element, RegionHeader, RegionShape, RegionType, shape_flags};
@@ -8,7 +8,8 @@ use crate::{
     kinds::Kinds,
 };
 
-/// How the units of a destination are formed from its regions (D-RDMA section 3.1 and 3.2).
+/// Rule by which the units of a destination are formed from its regions (D-RDMA section 3.1 and
+/// 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowMask {
     /// The rows of one region after another.
@@ -20,20 +21,20 @@ pub enum RowMask {
 /// A run of bytes in a strided or pointer-mapped region's pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
-    /// Bytes from the start of the period or record.
+    /// Offset in bytes from the start of the period or record.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
 }
 
 /// A column of a bitmapped or partitioned region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Column {
-    /// The address of row 0's value.
+    /// Address of row 0's value.
     pub base: u64,
-    /// Bytes of one value.
+    /// Length of one value in bytes.
     pub width: u32,
-    /// The key of the column's memory.
+    /// Local key of the column's memory.
     pub lkey: u32,
 }
 
@@ -47,72 +48,72 @@ impl Column {
     }
 }
 
-/// The fetch rows of a bitmapped region: a bitmap of as many rows.
+/// Fetch rows of a bitmapped region: a second bitmap of as many rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FetchRows {
-    /// The bitmap's first byte.
+    /// Address of the bitmap's first byte.
     pub bitmap: u64,
-    /// The key of its memory.
+    /// Local key of the bitmap's memory.
     pub lkey: u32,
 }
 
-/// A region: what it covers, row by row.
+/// A region: a description of bytes in host memory, row by row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Region {
     /// One run of bytes.
     Contiguous {
-        /// First byte.
+        /// Address of the first byte.
         addr: u64,
-        /// Bytes.
+        /// Length in bytes.
         len: u32,
-        /// The key of its memory.
+        /// Local key of the memory.
         lkey: u32,
     },
     /// A pattern that repeats every `period` bytes.
     Strided {
-        /// The first period's start.
+        /// Address of the first period.
         base: u64,
-        /// Bytes from one period to the next.
+        /// Distance in bytes from one period to the next.
         period: u64,
-        /// Periods.
+        /// Number of periods.
         count: u32,
-        /// The key of its memory.
+        /// Local key of the memory.
         lkey: u32,
-        /// The bytes of a period, in the order sent.
+        /// Extents of a period, in the order in which they are sent.
         pattern: Vec<Extent>,
     },
     /// The rows that a bitmap selects, from some columns.
     Bitmapped {
-        /// The bitmap's first byte.
+        /// Address of the bitmap's first byte.
         bitmap: u64,
-        /// Bits of the bitmap.
+        /// Number of bits of the bitmap.
         rows: u32,
-        /// The key of the bitmap's memory.
+        /// Local key of the bitmap's memory.
         lkey: u32,
-        /// The values of a row, in the order sent.
+        /// Columns of a row, in the order in which they are sent.
         columns: Vec<Column>,
-        /// Rows that are read as if they were needed, too. No packet depends on them.
+        /// Rows that are read as if they were needed as well. No packet depends on them.
         fetch_rows: Option<FetchRows>,
     },
     /// A pattern at every pointer of an array.
     PointerMapped {
-        /// The first pointer.
+        /// Address of the first pointer.
         pointers: u64,
-        /// Pointers.
+        /// Number of pointers.
         count: u32,
-        /// The key of the pointers' memory.
+        /// Local key of the pointers' memory.
         lkey: u32,
-        /// The key of the records' memory.
+        /// Local key of the records' memory.
         target_lkey: u32,
-        /// The bytes of a record, in the order sent.
+        /// Extents of a record, in the order in which they are sent.
         pattern: Vec<Extent>,
     },
-    /// Rows whose elements say how their bytes are found.
+    /// Rows whose elements have kinds.
     Kinds(Kinds),
 }
 
 impl Region {
-    /// The region's type code.
+    /// Type code of the region.
     pub fn kind(&self) -> RegionType {
         match self {
             Self::Contiguous { .. } => RegionType::Contiguous,
@@ -123,7 +124,7 @@ impl Region {
         }
     }
 
-    /// Bytes of a row; 0 if its elements have kinds.
+    /// Length of a row in bytes; 0 if its elements have kinds.
     pub fn row_len(&self) -> u64 {
         match self {
             Self::Contiguous { len, .. } => u64::from(*len),
@@ -171,10 +172,12 @@ pub(crate) fn encode_region(region: &Region, bytes: &mut Vec<u8>) {
     encode_shaped(header, shape, &elements, bytes);
 }
 
-/// Reads a region of that type from the front of `granules`, and gives the bytes that follow it.
+/// Reads a region of the given type from the front of `granules`, and returns the bytes that follow
+/// it.
 ///
 /// # Errors
-/// If its shape is not legal (docs/semantics.md, check 2b). Its memory is not looked at.
+/// [`ShapeError`] if its shape is not legal (docs/semantics.md, check 2b). Its memory is not
+/// accessed.
 pub fn decode_region(kind: RegionType, granules: &[u8]) -> Result<(Region, &[u8]), ShapeError> {
     let mut rest = granules;
     let RegionHeader { addr, count, lkey } = take_header(&mut rest)?;

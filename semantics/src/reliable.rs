@@ -1,8 +1,9 @@
-//! Requests that only a card executes that receives: READs, atomics, SENDs that invalidate a key, fences,
-//! datagrams with an address of their own (docs/semantics.md, "Requests of a card that receives").
+//! Requests that only a card that receives executes: READs, atomics, SENDs that invalidate a key,
+//! fences, datagrams with an address of their own (docs/semantics.md, "Requests of a card that
+//! receives").
 //!
-//! Such an entry is one that a card knows that only sends, with further opcodes and flags, and granules
-//! between its head and its destination. Without these it is checked as any other.
+//! The entry of such a request is one of a card that only sends, with further opcodes and flags,
+//! and granules between its head and its destination. Without these it is checked as any other.
 
 use drdma_abi::{
     Layout as _,
@@ -21,25 +22,25 @@ use crate::{
     scatter::Target,
 };
 
-/// What a request says beside a [`Request`].
+/// Options of a request beside those of [`Request`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
-    /// It waits for the READs and atomics before it.
+    /// The request waits for the READs and atomics before it.
     pub fence: bool,
     /// The receiver's completion is a solicited one.
     pub solicited: bool,
     /// The remote key that a SEND invalidates.
     pub invalidate: Option<u32>,
-    /// Where a datagram goes.
+    /// Destination of a datagram.
     pub address: Option<AddressHandle>,
 }
 
-/// What a request asks a peer for.
+/// Data that a request asks a peer for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetch {
-    /// Bytes of its memory.
+    /// Bytes of the peer's memory.
     Read {
-        /// How many.
+        /// Number of bytes.
         len: u32,
     },
     /// A compare and swap.
@@ -48,18 +49,19 @@ pub enum Fetch {
     FetchAndAdd(AtomicOperands),
 }
 
-/// A request that passed check 1 and 2.
+/// A request that passed checks 1 and 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extended {
-    /// What a card knows of it that only sends; of a READ or an atomic, a SEND of its regions.
+    /// The request as a card that only sends knows it; for a READ or an atomic, a SEND of its
+    /// regions.
     pub request: Request,
-    /// What else it says.
+    /// Further options of the request.
     pub extras: Extras,
-    /// What it asks for, and where the answer goes.
+    /// The data that it asks for, and the regions that the answer fills.
     pub fetch: Option<(Fetch, Target)>,
 }
 
-/// The head as a card knows it that only sends. A shared queue has nothing else.
+/// Returns the head as a card that only sends knows it. A shared queue has nothing else.
 fn plain(head: &WqeHeader, posted: &Posted) -> WqeHeader {
     if posted.owner.is_none() {
         return *head;
@@ -74,7 +76,7 @@ fn plain(head: &WqeHeader, posted: &Posted) -> WqeHeader {
 /// Check 1: the head of an entry.
 ///
 /// # Errors
-/// As [`checks::check_head`].
+/// The errors of [`checks::check_head`].
 pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeHeader, Failure> {
     let head = WqeHeader::decode(bytes);
     checks::check_head(&plain(&head, posted).to_bytes(), posted)?;
@@ -83,7 +85,7 @@ pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeH
         Some(opcode) if opcode != ReliableOpcode::SendInvalidate
     );
     if answered && head.flags & flags::INLINE != 0 {
-        // What comes back has to go somewhere.
+        // The answer needs a region to be written to.
         return refuse(Reason::Head { field: "flags", value: head.flags.into() });
     }
     Ok(head)
@@ -92,7 +94,7 @@ pub fn check_head(bytes: &[u8; WqeHeader::SIZE], posted: &Posted) -> Result<WqeH
 /// Checks 1 and 2: a whole entry, as many granules as its head says.
 ///
 /// # Errors
-/// The first check that fails: what [`checks::check_entry`] checks goes first.
+/// The first check that fails; those of [`checks::check_entry`] are made first.
 pub fn check_entry<M: HostMemory + ?Sized>(
     entry: &[u8],
     posted: &Posted,
@@ -151,7 +153,7 @@ pub fn check_entry<M: HostMemory + ?Sized>(
     }
     let layout = request.destinations[0].layout;
     if layout != MessageLayout::Rows {
-        // What comes back fills the regions from the first byte on.
+        // The answer fills the regions from the first byte on.
         let (field, value) = ("message_layout", layout as u64);
         return refuse(Reason::Destination { field, value });
     }

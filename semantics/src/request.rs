@@ -1,4 +1,4 @@
-//! Work requests with names instead of granules.
+//! Work requests as Rust values, and their encoding as work queue entries.
 
 use drdma_abi::{
     Layout as _,
@@ -16,44 +16,45 @@ use crate::{
     stream::{MessageStream, Shape},
 };
 
-/// How a request says that it is fetched.
+/// Fetch plan of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FetchPlan {
-    /// The binary logarithm of the longest DMA read of data in bytes, 6 to 12.
+    /// Binary logarithm of the longest DMA read of data in bytes, 6 to 12.
     pub log_max_read: u8,
-    /// The widest gap in bytes that is read through, 0 to 4095.
+    /// Widest gap in bytes that is read through, 0 to 4095.
     pub merge_threshold: u16,
 }
 
 /// A work request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The application's name for it.
+    /// The application's name of the request.
     pub wr_id: u64,
-    /// What to do.
+    /// Operation of the request.
     pub opcode: Opcode,
     /// Immediate data, for the opcodes that carry it.
     pub imm: u32,
-    /// How units are formed.
+    /// Rule by which units are formed.
     pub row_mask: RowMask,
-    /// Units in a message, at least 1.
+    /// Number of units in a message, at least 1.
     pub rows_per_message: u32,
-    /// Its success is told by a completion; its failure always is.
+    /// Success is reported by a completion; failure always is.
     pub signaled: bool,
-    /// How it is fetched, if not as the card's registers say. No packet depends on it.
+    /// Fetch plan, if it is not that of the card's registers. No packet depends on it.
     pub fetch: Option<FetchPlan>,
-    /// The payload, if it stands in the entry: one message for the only destination, which has no
+    /// Inline payload, in the entry itself: one message for the only destination, which has no
     /// regions then.
     pub inline: Option<Vec<u8>>,
     /// The region that all destinations share, each getting the rows of its partition; they have no
     /// regions of their own then.
     pub partitioned: Option<Partitioned>,
-    /// Where to.
+    /// Destinations of the request.
     pub destinations: Vec<Destination>,
 }
 
 impl Request {
-    /// How boxes are formed for this request on a card whose registers say `registers`.
+    /// Parameters of forming boxes for this request, on a card whose registers have those of
+    /// `registers`.
     pub fn settings(&self, registers: Settings) -> Settings {
         self.fetch.map_or(registers, |plan| Settings {
             max_read: 1 << plan.log_max_read,
@@ -62,8 +63,8 @@ impl Request {
         })
     }
 
-    /// The units of destination `index`, cut by `row_mask` (that of the request, or another), with
-    /// the addresses that each region's records may have.
+    /// Returns the units of destination `index`, cut by `row_mask` (that of the request, or
+    /// another), with the addresses that each region's records may have.
     pub fn units(&self, index: usize, row_mask: RowMask, limits: &[Limit]) -> Units {
         let destination = &self.destinations[index];
         match &self.partitioned {
@@ -75,8 +76,8 @@ impl Request {
         }
     }
 
-    /// The messages of destination `index` as a stream, if it takes one to tell them: if they go by columns,
-    /// or elements have kinds.
+    /// Returns the messages of destination `index` as a stream, if they can only be known by
+    /// walking them: if they go by columns, or elements have kinds.
     pub fn stream(&self, index: usize, limits: &[Limit]) -> Option<MessageStream> {
         let destination = &self.destinations[index];
         let kinds = match &self.partitioned {
@@ -98,25 +99,25 @@ impl Request {
 /// One destination of a work request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// Local queue pair number.
+    /// Index of the local queue pair.
     pub qp: u32,
-    /// Where the first message of a WRITE goes.
+    /// Remote address of the first message of a WRITE.
     pub remote_addr: u64,
     /// The remote key of a WRITE.
     pub rkey: u32,
-    /// The id of the rows that it gets, in a partitioned request; 0 in others.
+    /// Id of the rows that it gets, in a partitioned request; 0 in others.
     pub partition: u16,
-    /// The order of the values of a message.
+    /// Order of the values of a message.
     pub layout: MessageLayout,
-    /// Where the columns of a WRITE by columns go, each by itself: address and remote key.
+    /// Remote address and key of each column of a WRITE by columns.
     pub remote_columns: Vec<(u64, u32)>,
-    /// What to send.
+    /// Regions to send.
     pub regions: Vec<Region>,
 }
 
 impl Destination {
-    /// The rows that are read as if they were needed, too: for each region that has fetch rows, these
-    /// as units.
+    /// Returns the rows that are read as if they were needed as well: for each region that has
+    /// fetch rows, these as units.
     pub fn fetch_rows(&self) -> impl Iterator<Item = Units> {
         self.regions.iter().filter_map(|region| match region {
             Region::Bitmapped { rows, columns, fetch_rows: Some(fetch), .. } => {
@@ -134,8 +135,8 @@ impl Destination {
     }
 }
 
-/// The work queue entry of `request`, as software writes it into a ring: whole blocks, the last one
-/// padded with zeros.
+/// Encodes `request` as a work queue entry, as software writes it into a ring: whole blocks, the
+/// last one padded with zeros.
 ///
 /// For planners and tests: nothing is checked, so that malformed requests can be written too.
 /// Counts that do not fit their field are cut.

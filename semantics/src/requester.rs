@@ -1,12 +1,12 @@
-//! The requester of an RC queue pair: what was sent and is not acknowledged, when it is sent again, and
-//! when that ends (IBTA 1.4 section 9.7.5; docs/semantics.md, "Retransmission").
+//! The requester of an RC queue pair: packets that are not acknowledged, when they are sent again,
+//! and when that ends (IBTA 1.4 section 9.7.5; docs/semantics.md, "Retransmission").
 //!
-//! It keeps packets as they were sent until they are acknowledged, so that nothing is gathered twice:
-//! what is sent again is what was sent. A READ keeps what it asks for instead, and asks for what is
-//! still missing.
+//! It keeps packets as they were sent until they are acknowledged, so that nothing is gathered
+//! twice: exactly the same packets are sent again. For a READ it keeps the request instead, and
+//! asks for the part of the answer that is still missing.
 //!
-//! It has no clock: [`Requester::waiting_since`] and [`Requester::paused`] say what a card's timers
-//! depend on.
+//! It has no clock: a card's timers depend on [`Requester::waiting_since`] and
+//! [`Requester::paused`].
 
 use std::collections::VecDeque;
 
@@ -19,12 +19,12 @@ use drdma_abi::{
 
 use crate::packets::{MASK_24, psn_add, psn_distance};
 
-/// How often packets are sent again.
+/// Limits of retransmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// After a timeout or a NAK without progress, 0 to 7.
+    /// Number of retransmissions after a timeout or a NAK without progress, 0 to 7.
     pub retry_cnt: u8,
-    /// After an RNR NAK, 0 to 7; 7: for ever.
+    /// Number of retransmissions after an RNR NAK, 0 to 7; 7: no limit.
     pub rnr_retry: u8,
 }
 
@@ -35,50 +35,52 @@ impl Policy {
     }
 }
 
-/// What is sent again.
+/// Packets that are sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A packet of a SEND or a WRITE: its frame, empty if it is not sent again. Frames may share their memory with others.
+    /// A packet of a SEND or a WRITE: its frame, empty if it is not sent again. Frames may share
+    /// their memory with others.
     Packet(Bytes),
-    /// A READ.
+    /// A READ request.
     Read {
-        /// The first byte.
+        /// Remote address of the first byte.
         addr: u64,
-        /// Its key.
+        /// Remote key.
         rkey: u32,
-        /// Bytes.
+        /// Length in bytes.
         len: u32,
-        /// Packets of the answer that came.
+        /// Number of packets of the answer that have arrived.
         answered: u32,
     },
-    /// An atomic: its frame.
+    /// An atomic request: its frame.
     Atomic(Bytes),
 }
 
-/// Something that was sent and is not acknowledged. `R` names the request that it belongs to.
+/// A packet or request that was sent and is not acknowledged. `R` names the work request that it
+/// belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent<R> {
-    /// The request.
+    /// The work request.
     pub request: R,
-    /// The first sequence number.
+    /// First sequence number.
     pub psn: u32,
-    /// Sequence numbers: those of a READ are its answer's.
+    /// Number of sequence numbers: for a READ, those of its answer.
     pub packets: u32,
-    /// The request's last.
+    /// This is the last packet of the work request.
     pub last: bool,
-    /// It asks for an answer.
+    /// The packet asks for an acknowledgement.
     pub asks: bool,
-    /// What it is.
+    /// The packet or request itself.
     pub what: What,
 }
 
 impl<R> Sent<R> {
-    /// The sequence number behind it.
+    /// The sequence number behind the last one.
     fn end(&self) -> u32 {
         psn_add(self.psn, self.packets)
     }
 
-    /// The first sequence number that no answer came for.
+    /// The first sequence number without an answer.
     fn next(&self) -> u32 {
         match self.what {
             What::Read { answered, .. } => psn_add(self.psn, answered),
@@ -86,24 +88,24 @@ impl<R> Sent<R> {
         }
     }
 
-    /// Only its own answer acknowledges it.
+    /// True if only its own answer acknowledges it: a READ or an atomic.
     fn is_answered(&self) -> bool {
         !matches!(self.what, What::Packet(_))
     }
 }
 
-/// What an answer led to.
+/// Consequence of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction<R> {
-    /// Nothing but what [`Requester::finished`] reports.
+    /// The answer was taken; [`Requester::finished`] reports requests that it has finished.
     Taken,
-    /// It is no answer to anything that waits for one.
+    /// The answer is to nothing that waits for one.
     Ignored,
-    /// Its payload belongs to that request, `offset` bytes behind the first.
+    /// The payload of the answer belongs to that request, `offset` bytes behind the first.
     Data {
-        /// The request.
+        /// The work request.
         request: R,
-        /// Bytes before.
+        /// Offset in bytes in the whole answer.
         offset: u64,
     },
     /// The queue pair fails: the oldest request with this status, the others are flushed.
@@ -116,15 +118,15 @@ pub struct Requester<R> {
     policy: Policy,
     next_psn: u32,
     window: VecDeque<Sent<R>>,
-    /// READs and atomics in it.
+    /// Number of READs and atomics in `sent`.
     answers: usize,
-    /// What is sent again goes on with this sequence number.
+    /// Next sequence number to be sent again.
     resend: Option<u32>,
     /// Nothing was acknowledged since packets were sent again.
     retrying: bool,
     retries: u8,
     rnr_retries: u8,
-    /// The last packet that asked for an answer.
+    /// Sequence number of the last packet that asked for an answer.
     asked_psn: u32,
     waiting_since: Option<u64>,
     paused: Option<u64>,
@@ -151,73 +153,74 @@ impl<R> Default for Requester<R> {
 }
 
 impl<R: Copy + PartialEq> Requester<R> {
-    /// One that sends `psn` first.
+    /// A requester whose first packet has sequence number `psn`.
     pub fn new(psn: u32) -> Self {
         Self { next_psn: psn & MASK_24, ..Self::default() }
     }
 
-    /// How often it sends again from now on.
+    /// Sets the limits of retransmission from now on.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;
         self.reload();
     }
 
-    /// How often it sends again.
+    /// Limits of retransmission.
     pub fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// Packets were sent that nobody acknowledges: on another transport than RC.
+    /// Skips the sequence numbers of packets that are never acknowledged: those of other transports
+    /// than RC.
     pub fn skip(&mut self, packets: u32) {
         self.next_psn = psn_add(self.next_psn, packets);
     }
 
-    /// The next new packet's sequence number.
+    /// Sequence number of the next new packet.
     pub fn next_psn(&self) -> u32 {
         self.next_psn
     }
 
-    /// The oldest sequence number without an answer.
+    /// Oldest sequence number without an answer.
     pub fn oldest_psn(&self) -> u32 {
         self.window.front().map_or(self.next_psn, Sent::next)
     }
 
-    /// Sequence numbers that were used and are not acknowledged.
+    /// Number of sequence numbers that were used and are not acknowledged.
     pub fn in_flight(&self) -> u32 {
         psn_distance(self.next_psn, self.oldest_psn()).unsigned_abs()
     }
 
-    /// READs and atomics without an answer.
+    /// Number of READs and atomics without an answer.
     pub fn unanswered(&self) -> usize {
         self.answers
     }
 
-    /// True if new packets may be sent: none are to be sent again first.
+    /// True if new packets may be sent: none must be sent again first.
     pub fn is_open(&self) -> bool {
         self.resend.is_none()
     }
 
-    /// Since when an answer is waited for, in the caller's time.
+    /// Time since which an answer is awaited, in the caller's time.
     pub fn waiting_since(&self) -> Option<u64> {
         self.waiting_since
     }
 
-    /// Until when nothing is sent, because the responder was not ready.
+    /// Time until which nothing is sent, because the responder was not ready.
     pub fn paused(&self) -> Option<u64> {
         self.paused
     }
 
-    /// The pause is over.
+    /// Ends the pause.
     pub fn go_on(&mut self) {
         self.paused = None;
     }
 
-    /// Requests of which everything was acknowledged since the last call, in order.
+    /// Returns the requests that became fully acknowledged since the last call, in order.
     pub fn finished(&mut self) -> Vec<R> {
         std::mem::take(&mut self.finished)
     }
 
-    /// Gives up: every request that has something unacknowledged, in order.
+    /// Gives up: returns every request with something unacknowledged, in order.
     pub fn abandon(&mut self) -> Vec<R> {
         let mut requests: Vec<R> = self.window.drain(..).map(|sent| sent.request).collect();
         requests.dedup();
@@ -227,7 +230,7 @@ impl<R: Copy + PartialEq> Requester<R> {
         requests
     }
 
-    /// Something new was sent at `now`.
+    /// Notes that a new packet was sent at `now`.
     pub fn sent(&mut self, sent: Sent<R>, now: u64) {
         debug_assert_eq!(sent.psn, self.next_psn);
         self.next_psn = sent.end();
@@ -243,8 +246,8 @@ impl<R: Copy + PartialEq> Requester<R> {
         }
     }
 
-    /// What is sent again next, at `now`, and the sequence number that it has: the caller sends it.
-    /// `None`: nothing is, or not yet.
+    /// Returns the next packet to be sent again at `now`, and its sequence number: the caller sends
+    /// it. `None` if there is none, or it must wait.
     pub fn resend(&mut self, now: u64) -> Option<(u32, &Sent<R>)> {
         let psn = self.resend?;
         if self.paused.is_some_and(|until| now < until) {
@@ -258,7 +261,7 @@ impl<R: Copy + PartialEq> Requester<R> {
         Some((psn, &self.window[index]))
     }
 
-    /// The index of what has that sequence number.
+    /// Index of the packet that has that sequence number.
     fn find(&self, psn: u32) -> Option<usize> {
         let index = self.window.partition_point(|sent| psn_distance(psn, sent.end()) >= 0);
         (psn_distance(psn, self.window.get(index)?.psn) >= 0).then_some(index)
@@ -275,7 +278,7 @@ impl<R: Copy + PartialEq> Requester<R> {
         self.rnr_retries = self.policy.rnr_retry;
     }
 
-    /// Something was acknowledged: the timer starts anew if another answer is waited for.
+    /// Notes progress: the timer starts anew if another answer is awaited.
     fn progress(&mut self, now: u64) {
         self.reload();
         self.retrying = false;
@@ -299,8 +302,8 @@ impl<R: Copy + PartialEq> Requester<R> {
         }
     }
 
-    /// Everything before `end` was received. True if there is a READ or an atomic in it whose answer is
-    /// missing: what is behind it stays.
+    /// Acknowledges all packets before `end`. True if a READ or an atomic among them lacks its
+    /// answer: packets behind it stay.
     fn cover(&mut self, end: u32, now: u64) -> bool {
         let mut progress = false;
         while let Some(front) = self.window.front()
@@ -332,16 +335,17 @@ impl<R: Copy + PartialEq> Requester<R> {
         self.resend = (!self.window.is_empty()).then(|| self.oldest_psn());
     }
 
-    /// A NAK, told or implied, asks for packets again.
+    /// Sends packets again because of a NAK, explicit or implied.
     fn asked_again(&mut self) -> Reaction<R> {
-        // One retry at a time: what asks for it now does not know of it yet.
+        // Only one retry is in progress at a time: this NAK was sent before the packets of that one
+        // arrived.
         if self.retrying || self.paused.is_some() {
             return Reaction::Ignored;
         }
         self.retry()
     }
 
-    /// No answer came in time.
+    /// Handles a timeout: no answer came in time.
     pub fn timed_out(&mut self) -> Reaction<R> {
         if self.window.is_empty() {
             return Reaction::Ignored;
@@ -349,8 +353,8 @@ impl<R: Copy + PartialEq> Requester<R> {
         self.retry()
     }
 
-    /// An acknowledgement, positive or negative, of packet `psn` at `now`, in the caller's time, of which
-    /// `ten_us` are 10 us.
+    /// Handles an acknowledgement, positive or negative, of packet `psn` at `now`, in the caller's
+    /// time, of which `ten_us` are 10 us.
     pub fn acknowledged(&mut self, syndrome: u8, psn: u32, now: u64, ten_us: u64) -> Reaction<R> {
         if !self.is_awaited(psn) {
             return Reaction::Ignored;
@@ -384,7 +388,7 @@ impl<R: Copy + PartialEq> Requester<R> {
                     syndrome::NAK_INVALID_REQUEST => Some(Status::RemoteInvalidRequestError),
                     syndrome::NAK_REMOTE_ACCESS => Some(Status::RemoteAccessError),
                     syndrome::NAK_REMOTE_OPERATION => Some(Status::RemoteOperationError),
-                    // Reserved codes mean nothing (IBTA 1.4 table 46).
+                    // Reserved codes are ignored (IBTA 1.4 table 46).
                     _ => return Reaction::Ignored,
                 };
                 self.cover(psn, now);
@@ -393,7 +397,7 @@ impl<R: Copy + PartialEq> Requester<R> {
         }
     }
 
-    /// A packet of a READ's answer, with `len` bytes, the answer's last or not.
+    /// Handles a packet of a READ's answer, with `len` bytes; `last` if it is the answer's last.
     pub fn read_answered(
         &mut self,
         psn: u32,
@@ -433,7 +437,7 @@ impl<R: Copy + PartialEq> Requester<R> {
         Reaction::Data { request, offset }
     }
 
-    /// The answer to an atomic.
+    /// Handles the answer to an atomic.
     pub fn atomic_answered(&mut self, psn: u32, now: u64) -> Reaction<R> {
         let atomic = |sent: &Sent<R>| matches!(sent.what, What::Atomic(_));
         let known = self.find(psn).is_some_and(|index| atomic(&self.window[index]));

@@ -14,34 +14,34 @@ use crate::{
 pub use crate::memory::Fragment;
 use walk::At;
 
-/// Bytes of a pointer.
+/// Size of a pointer in bytes.
 pub const POINTER: u64 = 8;
 
-/// Where the bytes of a region's rows may lie: the pointers, offsets, views and indices that lead to them may
-/// have changed since they were checked.
+/// Memory where the bytes of a region's rows may lie: the pointers, offsets, views and indices that
+/// lead to them may have changed since they were checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limit {
-    /// Of a pointer-mapped region: the addresses of its records.
+    /// Addresses of the records of a pointer-mapped region.
     pub records: Option<Range<u128>>,
-    /// Of a region with kinds: what each of its elements leads to.
+    /// Memory that each element of a region with kinds may lead to.
     pub sources: Arc<[kinds::Source]>,
-    /// Of a partitioned region with keys: the id of every row.
+    /// Id of every row of a partitioned region with keys.
     pub ids: Option<Arc<[u16]>>,
 }
 
-/// An element of a row that leads to no bytes.
+/// Error of an element of a row that leads to no bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongValue {
-    /// The row: the period, the bit, the pointer or the id.
+    /// Index of the row: the period, the bit, the pointer or the id.
     pub row: u64,
-    /// The column or extent.
+    /// Index of the column or extent.
     pub element: usize,
-    /// What is wrong with it.
+    /// Error of the element.
     pub error: ValueError,
 }
 
 impl WrongValue {
-    /// The memory that could not be read, or should not be.
+    /// Returns the access that failed, or was refused.
     pub fn fault(&self) -> Fault {
         match &self.error {
             ValueError::Fault(fault) => *fault,
@@ -53,11 +53,11 @@ impl WrongValue {
     }
 }
 
-/// What a cursor walks.
+/// Region or partition that a cursor walks.
 #[derive(Clone, Debug)]
 enum Source {
     Region(Region),
-    /// The rows of a partitioned region that have that id.
+    /// The rows of a partitioned region that have the given id.
     Partition(Partitioned, u16),
 }
 
@@ -66,32 +66,32 @@ enum Source {
 pub struct Cursor {
     source: Source,
     row_mask: RowMask,
-    /// The next row, element or bit.
+    /// Index of the next row, element or bit.
     next: u64,
     limit: Limit,
     chunk: Chunk,
     link: Option<Link>,
 }
 
-/// A place in a chain.
+/// A position in a chain.
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    /// The pointer that the record before has.
+    /// Pointer from the previous record.
     pointer: u64,
-    /// Records of the chain up to there.
+    /// Number of records of the chain up to there.
     before: u32,
 }
 
-/// A piece of a bitmap or an array of pointers or ids.
+/// A cached piece of a bitmap or an array of pointers or ids.
 #[derive(Clone, Debug, Default)]
 struct Chunk {
-    /// Where in the array the piece starts, in bytes.
+    /// Offset of the piece in the array, in bytes.
     start: u64,
     bytes: Vec<u8>,
 }
 
 impl Chunk {
-    /// The bytes from `offset` on of an array of `size` bytes at `base`; at least one.
+    /// Returns the bytes from `offset` on of an array of `size` bytes at `base`; at least one.
     fn at<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -114,7 +114,7 @@ impl Chunk {
 }
 
 impl Cursor {
-    /// At the first unit of `region`.
+    /// A cursor at the first unit of `region`.
     pub fn new(region: &Region, row_mask: RowMask) -> Self {
         Self::at(Source::Region(region.clone()), row_mask)
     }
@@ -124,17 +124,17 @@ impl Cursor {
         Self { source, row_mask, next: 0, limit, chunk, link: None }
     }
 
-    /// Refuses bytes outside `limit`.
+    /// Makes the cursor refuse bytes outside `limit`.
     #[must_use]
     pub fn with_limit(mut self, limit: Limit) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Leaves out the next `count` rows of a region under row mask `Period`, or all that are left.
+    /// Skips the next `count` rows of a region under row mask `Period`, or all that are left.
     ///
     /// # Errors
-    /// If a bitmap cannot be read.
+    /// [`Fault`] if a bitmap cannot be read.
     pub fn skip<M: HostMemory + ?Sized>(&mut self, memory: &M, count: u64) -> Result<(), Fault> {
         let Source::Region(Region::Bitmapped { bitmap, rows, .. }) = &self.source else {
             self.next = self.next.saturating_add(count);
@@ -149,7 +149,7 @@ impl Cursor {
                 left -= ones;
                 self.next += 8 - within;
             } else {
-                // The last row to be left out is one of these.
+                // The last row to be skipped is one of these eight.
                 left -= u64::from(bytes[0] >> within & 1);
                 self.next += 1;
             }
@@ -236,7 +236,8 @@ impl Cursor {
         Ok(true)
     }
 
-    /// The same for what has kinds: the bytes that the next unit's entries lead to.
+    /// Like [`next`](Self::next), for regions with kinds: the bytes that the next unit's entries
+    /// lead to.
     fn next_fragments<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -254,7 +255,7 @@ impl Cursor {
     /// Appends the values of the next unit to `out`; false when there is none.
     ///
     /// # Errors
-    /// If something cannot be read, or leads to bytes outside of the limit.
+    /// If a unit cannot be read, or leads to bytes outside of the limit.
     pub fn next_values<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -291,7 +292,7 @@ impl Cursor {
 }
 
 impl Chunk {
-    /// The row from `next` on that has the id `partition`; `next` is behind it then.
+    /// Returns the first row from `next` on that has the id `partition`; `next` is behind it then.
     fn row_of<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -301,7 +302,7 @@ impl Chunk {
         next: &mut u64,
     ) -> Result<Option<u64>, Fault> {
         if region.by.is_some() {
-            // The ids were made when the request was checked.
+            // The ids were made from keys when the request was checked.
             let left = ids.unwrap_or_default().get(*next as usize..).unwrap_or_default();
             let skip = left.iter().position(|id| *id == partition);
             *next += skip.map_or(left.len(), |skip| skip + 1) as u64;
@@ -322,7 +323,8 @@ impl Chunk {
         Ok(None)
     }
 
-    /// The set bit from `next` on, below `end`, of the bits at `bitmap`; `next` is behind it then.
+    /// Returns the first set bit from `next` on, below `end`, of the bits at `bitmap`; `next` is
+    /// behind it then.
     fn set_bit<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -337,7 +339,7 @@ impl Chunk {
             if bits != 0 {
                 let found = *next + u64::from(bits.trailing_zeros());
                 *next = found + 1;
-                // Bits at and above the end are not looked at.
+                // Bits at and above the end are ignored.
                 return Ok((found < end).then_some(found));
             }
             let skip = bytes[1..].iter().take_while(|byte| **byte == 0).count() as u64;
@@ -377,17 +379,18 @@ fn value(column: &Column, row: u64) -> Fragment {
 pub struct Units {
     cursors: Vec<Cursor>,
     row_mask: RowMask,
-    /// With row mask `Period`, the region that is walked.
+    /// Index of the region that is walked, with row mask `Period`.
     at: usize,
 }
 
 impl Units {
-    /// At the first unit of `regions`.
+    /// Units from the first one of `regions` on.
     pub fn new(regions: &[Region], row_mask: RowMask) -> Self {
         Self::with_limits(regions, row_mask, &[])
     }
 
-    /// At the first unit of `regions`, with the addresses that each one's records may have.
+    /// Units from the first one of `regions` on, with the addresses that each one's records may
+    /// have.
     pub fn with_limits(regions: &[Region], row_mask: RowMask, limits: &[Limit]) -> Self {
         let limit = |i| limits.get(i).cloned().unwrap_or_default();
         let cursors = regions
@@ -398,7 +401,7 @@ impl Units {
         Self { cursors, row_mask, at: 0 }
     }
 
-    /// At the first row of a partition. A row is an element, so that the row mask does not matter.
+    /// Units of the rows of a partition. A row is an element, so that the row mask does not matter.
     pub fn of_partition(region: &Partitioned, partition: u16, limit: Limit) -> Self {
         let row_mask = RowMask::Period;
         let cursor = Cursor::at(Source::Partition(region.clone(), partition), row_mask);
@@ -441,7 +444,8 @@ impl Units {
     /// Replaces `out` by the values of the next unit; false when there is none.
     ///
     /// # Errors
-    /// If something cannot be read, or leads to bytes outside of its limit: the region's index, and what is wrong.
+    /// If a unit cannot be read, or leads to bytes outside of its limit: the region's index, and
+    /// the error.
     pub fn next_values<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -471,10 +475,10 @@ impl Units {
     }
 }
 
-/// The set bits among the first `rows` bits of the bitmap at `bitmap`.
+/// Counts the set bits among the first `rows` bits of the bitmap at `bitmap`.
 ///
 /// # Errors
-/// If the bitmap cannot be read.
+/// [`Fault`] if the bitmap cannot be read.
 pub fn selected<M: HostMemory + ?Sized>(memory: &M, bitmap: u64, rows: u32) -> Result<u64, Fault> {
     let size = u64::from(rows).div_ceil(8);
     let mut chunk = vec![0; CHUNK.min(size as usize)];

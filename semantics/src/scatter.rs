@@ -1,4 +1,5 @@
-//! Where received bytes go: the regions of a receive, a READ or an atomic, filled in their order.
+//! Destination of received bytes: the regions of a receive, a READ or an atomic, filled in their
+//! order.
 
 use drdma_abi::{
     completion::Status, described::DESCRIBED, receive::rights, register::MemoryRegionEntry,
@@ -13,8 +14,8 @@ use crate::{
     rows::{Fragment, Limit, Units},
 };
 
-/// True if a key lets `len` bytes at `addr` be accessed with that right, by queue pairs of that
-/// protection domain. The bytes of a described key begin at address 0; a peer reads and writes them.
+/// True if a key allows queue pairs of protection domain `pd` to access `len` bytes at `addr` with
+/// that right. The bytes of a described key begin at address 0; peers may read and write them.
 pub fn allows(key: &MemoryRegionEntry, right: u32, pd: u32, addr: u64, len: u64) -> bool {
     let first = match key.valid {
         1 => key.addr,
@@ -26,8 +27,8 @@ pub fn allows(key: &MemoryRegionEntry, right: u32, pd: u32, addr: u64, len: u64)
     key.rights & right == right && key.pd == pd && u128::from(first) <= start && end <= behind
 }
 
-/// True if the keys of what is written of a region allow [`rights::LOCAL_WRITE`]. A region without rows has
-/// no such keys.
+/// True if the keys of the written parts of a region allow [`rights::LOCAL_WRITE`]. A region
+/// without rows has no such keys.
 pub(crate) fn is_writable(region: &Region, directory: &dyn Directory) -> bool {
     let writable = |lkey: u32| {
         let key = directory.memory_region(lkey);
@@ -51,20 +52,20 @@ pub struct Target {
     regions: Vec<Region>,
     limits: Vec<Limit>,
     row_mask: RowMask,
-    /// Bytes that fit; 0 of an append region.
+    /// Number of bytes that fit; 0 for an append region.
     pub capacity: u128,
-    /// The append region that takes the bytes instead of regions.
+    /// Number of the append region that takes the bytes instead of regions.
     pub append: Option<u32>,
 }
 
 impl Target {
-    /// Checks regions that the card is to write to: their memory as for sending, then that the keys of
-    /// what is written allow [`rights::LOCAL_WRITE`] in that protection domain, then what must be read
-    /// first (bitmaps and pointers).
+    /// Checks regions that the card is to write to: first their memory as for sending, then that
+    /// the keys of the written parts allow [`rights::LOCAL_WRITE`] in that protection domain, then
+    /// bitmaps and pointers.
     ///
     /// # Errors
-    /// The status of what they are for. A region whose elements have kinds cannot be filled:
-    /// `local_qp_operation_error`.
+    /// The status of the request or receive that they belong to. A region whose elements have kinds
+    /// cannot be filled: `local_qp_operation_error`.
     pub fn check<M: HostMemory + ?Sized>(
         regions: Vec<Region>,
         row_mask: RowMask,
@@ -95,13 +96,13 @@ impl Target {
         Ok(Self { capacity: messages.bytes(), regions, limits, row_mask, append: None })
     }
 
-    /// The append region of that number, which is not looked at yet.
+    /// The append region of that number, which is not checked yet.
     pub fn append(number: u32) -> Self {
         let (regions, limits, row_mask) = (Vec::new(), Vec::new(), RowMask::Period);
         Self { regions, limits, row_mask, capacity: 0, append: Some(number) }
     }
 
-    /// At its first byte.
+    /// Returns a cursor at the first byte.
     pub fn scatter(&self) -> Scatter {
         let units = Units::with_limits(&self.regions, self.row_mask, &self.limits);
         Scatter { units, unit: Vec::new(), at: 0, within: 0 }
@@ -118,11 +119,11 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// Puts the next bytes where they go.
+    /// Writes the next bytes to their places.
     ///
     /// # Errors
-    /// Memory that is not there, or regions that became shorter since they were checked. Bytes before
-    /// it may have been written.
+    /// [`Fault`] if memory is not mapped, or regions became shorter since they were checked. Bytes
+    /// before it may have been written.
     pub fn write<M: WritableMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -133,15 +134,15 @@ impl Scatter {
         })
     }
 
-    /// Leaves the next bytes as they are.
+    /// Skips the next bytes.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// The errors of [`write`](Self::write).
     pub fn skip<M: HostMemory + ?Sized>(&mut self, memory: &M, len: usize) -> Result<(), Fault> {
         self.advance(memory, len, |_, _, _| Ok(()))
     }
 
-    /// Goes on by `len` bytes: `visit(address, bytes before it, bytes)` for each run.
+    /// Advances by `len` bytes: `visit(address, bytes before it, bytes)` for each run.
     fn advance<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,

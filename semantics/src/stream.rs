@@ -1,8 +1,8 @@
 //! The messages of a destination as runs of bytes, whatever the layout of its messages and the kinds of its
 //! columns (docs/semantics.md, "Layouts of messages").
 //!
-//! Nothing is kept of a message but where it begins: its rows are walked once for its length, and once a
-//! column to send it.
+//! Only the start of a message is kept: its rows are walked once for its length, and once a column
+//! to send it.
 
 use drdma_abi::work_request::MessageLayout;
 
@@ -12,28 +12,28 @@ use crate::{
     rows::{Units, WrongValue},
 };
 
-/// What cannot be sent.
+/// Error of rows that cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// A row of a region, by the region's index.
+    /// Error of a row of a region, with the region's index.
     Value(usize, WrongValue),
-    /// A row that has another number of values than the destination has remote addresses.
+    /// A row has another number of values than the destination has remote addresses.
     Values {
-        /// The row, counted among those that are sent.
+        /// Index of the row among those that are sent.
         unit: u64,
-        /// Its values.
+        /// Number of values of the row.
         values: usize,
-        /// Remote addresses.
+        /// Number of remote addresses.
         expected: usize,
     },
-    /// Bytes of a row that cannot be read.
+    /// Bytes of a row cannot be read.
     Fault(Fault),
-    /// Rows that were there when they were counted.
+    /// Rows that were counted earlier are missing.
     Lost,
 }
 
 impl Wrong {
-    /// The memory that could not be read, or should not be.
+    /// Returns the access that failed, or was refused.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Value(_, wrong) => wrong.fault(),
@@ -55,29 +55,30 @@ impl From<(usize, WrongValue)> for Wrong {
     }
 }
 
-/// How the messages of a destination are made of its units.
+/// Parameters by which the messages of a destination are made of its units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// The order of values in a message.
+    /// Order of values in a message.
     pub layout: MessageLayout,
-    /// Remote addresses: with some, each column of some rows is a message of its own.
+    /// Number of remote addresses; if it is not 0, each column of some rows is a message of its
+    /// own.
     pub remote_columns: usize,
     /// Every unit's last message has immediate data, and is sent even if it has no bytes.
     pub immediate: bool,
-    /// Units in a message.
+    /// Number of units in a message.
     pub rows_per_message: u32,
 }
 
 /// A message that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// Its bytes.
+    /// Length in bytes.
     pub len: u64,
-    /// Its units.
+    /// Number of units.
     pub units: u64,
-    /// The remote address that it goes to, where there are several.
+    /// Index of the remote address that the message goes to, if there are several.
     pub column: usize,
-    /// It is the last one of its units.
+    /// The message is the last one of its units.
     pub last_column: bool,
 }
 
@@ -85,21 +86,22 @@ pub struct Begun {
 #[derive(Clone, Debug)]
 pub struct MessageStream {
     shape: Shape,
-    /// At the first unit of the message, and at the one behind it.
+    /// Units from the first one of the message on, and units from behind the message on.
     first: Units,
     behind: Units,
-    /// Units before the message, and in it.
+    /// Numbers of units before the message, and in it.
     before: u64,
     count: u64,
-    /// Bytes of each column of the message; with layout `Rows`, of all of them in the first.
+    /// Length in bytes of each column of the message; with layout `Rows`, the first one is that of
+    /// all of them.
     lens: Vec<u64>,
-    /// The next column that is a message of its own.
+    /// Index of the next column that is a message of its own.
     next_column: usize,
     gather: Gather,
 }
 
 impl MessageStream {
-    /// Before the first message of `units`.
+    /// A stream before the first message of `units`.
     pub fn new(units: Units, shape: Shape) -> Self {
         let gather = Gather::new(units.clone(), 0, None, 0);
         Self {
@@ -187,7 +189,7 @@ impl MessageStream {
     /// Fills `out` with the next bytes of the message that was begun.
     ///
     /// # Errors
-    /// If they cannot be read, or are no longer there.
+    /// If the bytes cannot be read, or rows are missing.
     pub fn fill<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -197,15 +199,15 @@ impl MessageStream {
     }
 }
 
-/// How bits that follow each other share bytes.
+/// State of packing consecutive bits into bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Packing {
-    /// Bits of the run so far, modulo 8.
+    /// Number of bits of the run so far, modulo 8.
     bits: u8,
 }
 
 impl Packing {
-    /// Bytes that a further value takes.
+    /// Number of bytes that a further value takes.
     fn bytes(&mut self, value: &Value) -> u64 {
         let bits = std::mem::take(&mut self.bits);
         match value {
@@ -219,12 +221,12 @@ impl Packing {
     }
 }
 
-/// Bytes of a message.
+/// A piece of a message.
 #[derive(Clone, Copy, Debug)]
 enum Piece {
-    /// In host memory.
+    /// Bytes in host memory.
     Fetched(Fragment),
-    /// Made here: so many of these.
+    /// Bytes that are made here, and their number.
     Made([u8; 4], u8),
 }
 
@@ -240,20 +242,20 @@ impl Piece {
 /// Gathers some units, by rows or by columns.
 #[derive(Clone, Debug)]
 struct Gather {
-    /// At the first of them.
+    /// Units from the first one on.
     first: Units,
     count: u64,
     /// The columns that are left; `None`: whole rows.
     columns: Option<std::ops::Range<usize>>,
-    /// At the next unit of the column, or of the rows, and units left there.
+    /// Units from the next one of the column, or of the rows, on, and the number of those left.
     units: Units,
     left: u64,
     values: Vec<Value>,
     pieces: Vec<Piece>,
-    /// The piece, and the byte of it, that come next.
+    /// Index of the next piece, and offset of the next byte in it.
     at: usize,
     within: u32,
-    /// Bits that do not fill a byte yet, and how many.
+    /// Bits that do not fill a byte yet, and their number.
     bits: (u8, u8),
 }
 
@@ -273,7 +275,7 @@ impl Gather {
         }
     }
 
-    /// All of these columns of so many units, or all rows.
+    /// Gathers these columns of `count` units, or whole rows.
     fn over(first: Units, count: u64, columns: Option<std::ops::Range<usize>>) -> Self {
         Self::new(first, count, columns, count)
     }
@@ -307,7 +309,7 @@ impl Gather {
         Ok(())
     }
 
-    /// Makes the pieces of the next unit, or what is left of a column.
+    /// Makes the pieces of the next unit, or the rest of a column.
     fn more<M: HostMemory + ?Sized>(&mut self, memory: &M) -> Result<(), Wrong> {
         self.pieces.clear();
         self.at = 0;
@@ -342,7 +344,7 @@ impl Gather {
         Ok(())
     }
 
-    /// `Ok` if there is something left after all.
+    /// Checks that there are pieces left after all.
     fn or_lost(&self) -> Result<(), Wrong> {
         if self.pieces.is_empty() { Err(Wrong::Lost) } else { Ok(()) }
     }
@@ -369,7 +371,7 @@ impl Gather {
         }
     }
 
-    /// Ends a run of bits.
+    /// Ends a run of bits: pads it to a whole byte.
     fn flush(&mut self) {
         let (byte, count) = std::mem::take(&mut self.bits);
         if count > 0 {

@@ -1,4 +1,4 @@
-//! What several tests need: random regions over a small memory, and a slow oracle of their units
+//! Helpers of several tests: random regions over a small memory, and a slow oracle of their units
 //! that is written without the model.
 
 use std::ops::Range;
@@ -10,13 +10,13 @@ use crate::{
     region::{Column, Extent, FetchRows, Region, RowMask},
 };
 
-/// Where the test memory starts.
+/// Address of the test memory.
 pub const BASE: u64 = 0x1_0000;
-/// Bytes of the test memory.
+/// Size of the test memory in bytes.
 pub const SIZE: u64 = 0x4000;
-/// Where pointer arrays and bitmaps stand in it: the last quarter.
+/// Address of pointer arrays and bitmaps in the test memory: its last quarter.
 pub const CONTROL: u64 = BASE + 0x3000;
-/// The key of all of it.
+/// Local key of the test memory.
 pub const LKEY: u32 = 0x7001;
 
 /// Test memory: random bytes, but for 128 pointers into it at [`CONTROL`].
@@ -107,7 +107,7 @@ pub fn matched_regions() -> impl Strategy<Value = Vec<Region>> {
     })
 }
 
-/// What a unit is, written for clarity: the bytes of every element of a region's every row.
+/// Returns the bytes of every element of a region's every row; written for clarity.
 fn elements(region: &Region, memory: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let bytes = |addr: u64, len: u32| {
         let start = (addr - BASE) as usize;
@@ -138,7 +138,7 @@ fn elements(region: &Region, memory: &[u8]) -> Vec<Vec<Vec<u8>>> {
     }
 }
 
-/// The bytes of each unit.
+/// Returns the bytes of each unit.
 pub fn units(regions: &[Region], row_mask: RowMask, memory: &[u8]) -> Vec<Vec<u8>> {
     match row_mask {
         RowMask::Period => regions
@@ -177,7 +177,7 @@ pub fn partitioned() -> impl Strategy<Value = Partitioned> {
     )
 }
 
-/// The id of every row.
+/// Returns the id of every row.
 pub fn ids(region: &Partitioned, memory: &[u8]) -> Vec<u16> {
     let start = (region.ids - BASE) as usize;
     let id = |row: usize| match region.width {
@@ -187,7 +187,7 @@ pub fn ids(region: &Partitioned, memory: &[u8]) -> Vec<u16> {
     (0..region.rows as usize).map(id).collect()
 }
 
-/// The bytes of each row of a partition.
+/// Returns the bytes of each row of a partition.
 pub fn partition(region: &Partitioned, partition: u16, memory: &[u8]) -> Vec<Vec<u8>> {
     let row = |row: usize| {
         let values = region.columns.iter().map(|column| {
@@ -200,12 +200,12 @@ pub fn partition(region: &Partitioned, partition: u16, memory: &[u8]) -> Vec<Vec
     (0..ids.len()).filter(|i| ids[*i] == partition).map(row).collect()
 }
 
-/// The bytes of each message.
+/// Returns the bytes of each message.
 pub fn messages(units: &[Vec<u8>], rows_per_message: u32) -> Vec<Vec<u8>> {
     units.chunks(rows_per_message as usize).map(|units| units.concat()).collect()
 }
 
-/// The addresses that a list of boxes reads.
+/// Returns the addresses that a list of boxes reads.
 pub fn ranges(boxes: &[crate::boxes::BoundingBox]) -> Vec<Range<u64>> {
     boxes.iter().map(|read| read.addr..read.addr + u64::from(read.len)).collect()
 }

@@ -1,4 +1,5 @@
-//! A client's socket: whole messages with their file descriptors in, replies out, never waiting.
+//! A client's socket: receives complete messages with their file descriptors, sends replies, and
+//! never blocks.
 
 use std::{
     io::{self, IoSliceMut, Write},
@@ -16,21 +17,21 @@ use rustix::{
 
 use crate::protocol::{HEADER, Header, MAX_FDS, Malformed};
 
-/// Bytes of replies that may wait for a client to read them; until then, nothing more is taken from
-/// it.
+/// Number of bytes of replies that may wait for a client to read them; above it, no messages are
+/// received from the client.
 const MAX_UNSENT: usize = 1 << 20;
 
-/// Why a client is served no longer.
+/// Reason why a client is no longer served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionError {
-    /// It closed its end.
+    /// The client closed the connection.
     #[error("it closed the connection")]
     Closed,
-    /// It closed its end within a message.
+    /// The client closed the connection within a message.
     #[error("it has gone in the middle of a message")]
     Cut,
-    /// It sent something that cannot be.
+    /// The client sent an invalid message.
     #[error("it sent {0}")]
     Malformed(#[from] Malformed),
     /// The socket failed.
@@ -41,20 +42,20 @@ pub enum ConnectionError {
 /// A message of a client.
 #[derive(Debug)]
 pub struct Message {
-    /// Its header.
+    /// Header of the message.
     pub header: Header,
-    /// Its body.
+    /// Body of the message.
     pub body: Vec<u8>,
-    /// The file descriptors that came with it.
+    /// File descriptors that were sent with the message.
     pub fds: Vec<OwnedFd>,
 }
 
-/// The socket, and what is under way on it.
+/// The socket, and the messages in progress on it.
 #[derive(Debug)]
 pub struct Connection {
     stream: UnixStream,
-    /// The message that is being received: its header, if that is whole, its bytes so far, and its
-    /// descriptors.
+    /// The message that is being received: its header, if that is complete, the bytes received so
+    /// far, and its descriptors.
     header: Option<Header>,
     bytes: Vec<u8>,
     fds: Vec<OwnedFd>,
@@ -65,7 +66,7 @@ impl Connection {
     /// Takes over a client's socket.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         let (bytes, fds, unsent) = (Vec::new(), Vec::new(), Vec::new());
@@ -77,15 +78,15 @@ impl Connection {
         !self.unsent.is_empty()
     }
 
-    /// True if nothing is taken from the client until it has read its replies.
+    /// True if no messages are received from the client until it has read its replies.
     pub fn is_congested(&self) -> bool {
         self.unsent.len() >= MAX_UNSENT
     }
 
-    /// The next message, if it is there as a whole.
+    /// Receives the next message, if it has arrived completely.
     ///
     /// # Errors
-    /// The client is not to be served any longer.
+    /// The client can no longer be served.
     pub fn receive(&mut self) -> Result<Option<Message>, ConnectionError> {
         if self.is_congested() {
             return Ok(None);
@@ -112,8 +113,8 @@ impl Connection {
         }
     }
 
-    /// Receives at most so many bytes: those of the next message stay, as its descriptors must.
-    /// False if there are none now.
+    /// Receives at most `wanted` bytes: those of the next message stay, as its descriptors must.
+    /// False if no bytes are available now.
     fn receive_some(&mut self, wanted: usize) -> Result<bool, ConnectionError> {
         let mut buffer = [0; 4096];
         let wanted = wanted.min(buffer.len());
@@ -144,7 +145,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Sends a reply, now or when the client reads.
+    /// Sends a reply, now or as soon as the client reads.
     ///
     /// # Errors
     /// The socket failed.
@@ -153,7 +154,7 @@ impl Connection {
         self.flush()
     }
 
-    /// Sends what waits, as far as the client reads.
+    /// Sends waiting replies, as far as the client reads.
     ///
     /// # Errors
     /// The socket failed.

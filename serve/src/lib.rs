@@ -1,5 +1,6 @@
-//! A simulated card served as a PCI function over vfio-user: a client, QEMU's `vfio-user-pci` for
-//! one, sees configuration space, BARs, DMA and reset as those of a board in a Corundum shell.
+//! A simulated card served as a PCI function over vfio-user: to a client, for instance QEMU's
+//! `vfio-user-pci`, configuration space, BARs, DMA and reset are those of a board in a Corundum
+//! shell.
 //!
 //! | module | |
 //! |---|---|
@@ -10,9 +11,9 @@
 //! | [`session`] | what a client's messages do |
 //! | [`server`] | clients, clock and wire in one loop |
 //!
-//! The crate `vfio_user` has a server as well. It waits for messages, so that no clock can run
-//! between them, takes any size on trust, and goes on reading after a message that it did not
-//! understand; so the protocol's server side is here.
+//! The crate `vfio_user` has a server as well. It blocks while it waits for messages, so that no
+//! clock can run between them, does not check sizes, and continues to read after a message that it
+//! did not understand; so the protocol's server side is here.
 
 pub mod connection;
 pub mod memory;

@@ -1,5 +1,5 @@
-//! A client's memory: the files that it shares, mapped once each, and the parts of them that it
-//! shows to the card.
+//! A client's memory: the files that it shares, mapped once each, and the parts of them that are
+//! mapped for the card.
 
 use std::{collections::HashMap, fs::File, os::unix::fs::MetadataExt as _};
 
@@ -13,32 +13,32 @@ use rustix::{
 /// A file, by its device and inode.
 type FileId = (u64, u64);
 
-/// Memory that is to be shown to the card.
+/// Memory to be mapped for the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// I/O virtual address.
     pub address: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub size: u64,
-    /// Where it starts in its file.
+    /// Offset of the memory in its file.
     pub offset: u64,
-    /// What the card may do with it.
+    /// Rights of the card to the memory.
     pub rights: Rights,
 }
 
-/// The client's files. A file that comes with thousands of ranges, a page each, is mapped once.
+/// Files of the client. A file that is shared in thousands of ranges, a page each, is mapped once.
 #[derive(Debug, Default)]
 pub struct ClientMemory {
     files: HashMap<FileId, DmaMemory>,
 }
 
 impl ClientMemory {
-    /// Shows memory to the card. Without a file, it is out of the card's reach, and accesses to it
-    /// fault as if it were not there.
+    /// Maps memory for the card. Without a file, the card cannot reach it, and accesses to it fault
+    /// as if it were not mapped.
     ///
     /// # Errors
-    /// `EINVAL`: not whole pages, or more than the file has. `EEXIST`: something is mapped there.
-    /// Or what the operating system says to mapping the file.
+    /// `EINVAL`: the range is not whole pages, or is beyond the end of the file. `EEXIST`: another
+    /// range overlaps. Or the error of the operating system on mapping the file.
     pub fn map(&mut self, host: &mut Host, range: Range, file: Option<File>) -> Result<(), Errno> {
         let Range { address, size, offset, rights } = range;
         let page = PAGE as u64;
@@ -53,7 +53,7 @@ impl ClientMemory {
         host.map_with(address, &part, rights).map_err(|_| Errno::EXIST)
     }
 
-    /// The mapped file, of which at least so many bytes are there.
+    /// Returns the mapped file, of which at least `needed` bytes exist.
     fn file(&mut self, file: &File, needed: u64) -> Result<DmaMemory, Errno> {
         let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::INVAL);
         let metadata = file.metadata().map_err(errno)?;
@@ -66,21 +66,21 @@ impl ClientMemory {
         {
             return Ok(memory.clone());
         }
-        // A file that is cut off while it is mapped would end this process. What can be sealed
-        // against that is; other files are taken on trust.
+        // A file that is truncated while it is mapped would end this process. Files that can be
+        // sealed against that are; others are trusted.
         let _ = fcntl_add_seals(file, SealFlags::SHRINK);
         let memory = DmaMemory::shared(file).map_err(errno)?;
         self.files.insert(id, memory.clone());
         Ok(memory)
     }
 
-    /// Takes memory back, whether or not it was ever there; from now on, accesses to it fault.
+    /// Unmaps memory, whether or not it was mapped; from now on, accesses to it fault.
     ///
     /// # Errors
     /// `EINVAL`: the range wraps around.
     pub fn unmap(&mut self, host: &mut Host, address: u64, size: u64) -> Result<(), Errno> {
-        // QEMU takes back the upper half of all addresses when it ends. Nothing is mapped in the last
-        // page, so that an exclusive end does for it.
+        // QEMU unmaps the upper half of all addresses when it ends. The last page is never mapped,
+        // so that an exclusive end suffices.
         let last = address.checked_add(size.saturating_sub(1)).ok_or(Errno::INVAL)?;
         if size > 0 {
             host.unmap_range(address..last.saturating_add(1));
@@ -89,7 +89,7 @@ impl ClientMemory {
         Ok(())
     }
 
-    /// Takes everything back.
+    /// Unmaps everything.
     pub fn unmap_all(&mut self, host: &mut Host) {
         host.unmap_all();
         self.files.clear();
@@ -128,12 +128,12 @@ mod tests {
         memory.unmap(&mut host, 0, 1 << 19).unwrap();
         assert!(host.write(0, &[1]).is_err());
         assert!(host.write(1 << 19, &[1]).is_ok());
-        // Never mapped, or not any more.
+        // The range was never mapped, or was unmapped already.
         memory.unmap(&mut host, 0, 1 << 40).unwrap();
         assert!(memory.files.is_empty(), "a file without a range is let go");
         memory.unmap(&mut host, 1 << 63, 1 << 63).unwrap();
         assert_eq!(memory.unmap(&mut host, 1 << 63, (1 << 63) + 1), Err(Errno::INVAL));
-        // Nothing at all takes nothing back.
+        // An empty range unmaps nothing.
         memory.map(&mut host, range(0, 0, 4096), Some(file)).unwrap();
         memory.unmap(&mut host, 0, 0).unwrap();
         memory.unmap(&mut host, 8, 0).unwrap();
@@ -168,7 +168,7 @@ mod tests {
         let clone = || Some(file.try_clone().unwrap());
         memory.map(&mut host, range(0x1000, 0, 4096), clone()).unwrap();
         assert_eq!(memory.map(&mut host, range(0, 0, 8192), clone()), Err(Errno::EXIST));
-        // Without a file, there is no memory, and nothing is wrong with that.
+        // Without a file, nothing is mapped, which is no error.
         memory.map(&mut host, range(0x8000, 0, 4096), None).unwrap();
         assert!(host.read(0x8000, &mut [0]).is_err());
     }

@@ -5,77 +5,77 @@
 
 use serde_json::{Value, json};
 
-/// Bytes of the header.
+/// Size of the header in bytes.
 pub const HEADER: usize = 16;
-/// Bytes of data that one access of a region may have.
+/// Largest number of bytes of data in one access of a region.
 pub const MAX_TRANSFER: usize = 1 << 16;
-/// Bytes of the longest message: a write of so many bytes.
+/// Largest size of a message in bytes: a write of the largest access.
 pub const MAX_MESSAGE: usize = HEADER + 16 + MAX_TRANSFER;
-/// File descriptors that a message may carry.
+/// Largest number of file descriptors of a message.
 pub const MAX_FDS: usize = 16;
 
-/// Bits of the flags that tell commands from replies.
+/// Bits of the flags that distinguish commands from replies.
 const TYPE_MASK: u32 = 0xf;
 const REPLY: u32 = 1;
 const NO_REPLY: u32 = 1 << 4;
 const ERROR: u32 = 1 << 5;
 
-/// Something that no client may send: what follows it cannot be trusted either.
+/// Error of a message that no client may send: those behind it cannot be trusted either.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// A size that no message has.
+    /// No message has this size.
     #[error("a message of {0} B, and there are {HEADER} to {MAX_MESSAGE}")]
     Size(u32),
-    /// A reply, or worse.
+    /// The message is not a command.
     #[error("a message of type {0} where a command should be")]
     Type(u32),
-    /// A number that stands for no command.
+    /// The command does not exist.
     #[error("command {0}, which there is not")]
     Command(u16),
-    /// A body that does not fit its command.
+    /// The body does not fit its command.
     #[error("command {command} with a body of {len} B")]
     Body {
-        /// The command.
+        /// Number of the command.
         command: u16,
-        /// Bytes of its body.
+        /// Length of the body in bytes.
         len: usize,
     },
-    /// More data than was agreed on.
+    /// An access has more data than was agreed on.
     #[error("an access of {0} B, and there are at most {MAX_TRANSFER}")]
     Transfer(u32),
-    /// Not the version that must come first, or once more.
+    /// The first command is not the version, or the version was sent twice.
     #[error("command {0} where {expected} the version", expected = if *.0 == 1 { "there was already" } else { "there should be" })]
     Order(u16),
-    /// Another version of the protocol.
+    /// The client has another major version of the protocol.
     #[error("version {0} of the protocol, and this is 0")]
     Version(u16),
-    /// Capabilities that are no JSON.
+    /// The capabilities are no JSON.
     #[error("capabilities that are no JSON: {0}")]
     Capabilities(String),
-    /// More file descriptors than were agreed on.
+    /// The message has more file descriptors than were agreed on.
     #[error("more than {MAX_FDS} file descriptors")]
     Descriptors,
 }
 
-/// What stands in front of every message.
+/// Header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The sender's number of it, which its reply carries too.
+    /// The sender's number of the message, which its reply repeats.
     pub id: u16,
-    /// The command.
+    /// Number of the command.
     pub command: u16,
-    /// Bytes of the body.
+    /// Length of the body in bytes.
     pub body: usize,
     /// The client wants no reply.
     pub no_reply: bool,
 }
 
 impl Header {
-    /// Reads the header of a command.
+    /// Parses the header of a command.
     ///
     /// # Errors
-    /// It is none.
+    /// [`Malformed`] if the bytes are no header of a command.
     pub fn parse(bytes: &[u8; HEADER]) -> Result<Self, Malformed> {
         let (id, command) = (u16_at(bytes, 0), u16_at(bytes, 2));
         let (size, flags) = (u32_at(bytes, 4), u32_at(bytes, 8));
@@ -89,12 +89,12 @@ impl Header {
         Ok(Self { id, command, body, no_reply })
     }
 
-    /// The reply with that body.
+    /// Makes a reply with that body.
     pub fn reply(&self, body: &[u8]) -> Vec<u8> {
         self.message(REPLY, 0, body)
     }
 
-    /// The reply that says what went wrong, by its number.
+    /// Makes a reply that reports an error, by its number.
     pub fn error(&self, errno: i32) -> Vec<u8> {
         self.message(REPLY | ERROR, errno as u32, &[])
     }
@@ -111,88 +111,88 @@ impl Header {
     }
 }
 
-/// What a client asks for.
+/// Request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// The first message.
+    /// Agree on a version; the first message.
     Version {
-        /// The minor version that it knows; the major one is 0.
+        /// Minor version of the client; the major one is 0.
         minor: u16,
     },
-    /// Memory for the card.
+    /// Map memory for the card.
     DmaMap {
-        /// Bit 0: to read; bit 1: to write.
+        /// Rights of the card. Bit 0: read; bit 1: write.
         flags: u32,
-        /// Where it starts in the file that comes with the message.
+        /// Offset of the memory in the file that is sent with the message.
         offset: u64,
         /// I/O virtual address.
         address: u64,
-        /// Bytes.
+        /// Length in bytes.
         size: u64,
     },
-    /// Memory that is taken back.
+    /// Unmap memory.
     DmaUnmap {
-        /// Bit 0: count dirty pages; bit 1: all there is.
+        /// Bit 0: report dirty pages; bit 1: unmap everything.
         flags: u32,
         /// I/O virtual address.
         address: u64,
-        /// Bytes.
+        /// Length in bytes.
         size: u64,
     },
-    /// What kind of device it is.
+    /// Query the kind of device.
     DeviceInfo,
-    /// What a region is like.
+    /// Query the properties of a region.
     RegionInfo {
-        /// Which one.
+        /// Index of the region.
         index: u32,
     },
-    /// What a kind of interrupts is like.
+    /// Query the properties of a kind of interrupts.
     IrqInfo {
-        /// Which one.
+        /// Index of the kind.
         index: u32,
     },
-    /// What happens at interrupts.
+    /// Set up or trigger interrupts.
     SetIrqs {
-        /// Data and action.
+        /// Type of data, and action.
         flags: u32,
-        /// Which kind.
+        /// Index of the kind.
         index: u32,
-        /// First vector.
+        /// Index of the first vector.
         start: u32,
-        /// Vectors.
+        /// Number of vectors.
         count: u32,
-        /// A byte a vector, for some data.
+        /// One byte for each vector, for some types of data.
         data: Vec<u8>,
     },
-    /// An access to a region.
+    /// Read from a region.
     RegionRead {
-        /// Where in the region.
+        /// Offset in the region.
         offset: u64,
-        /// Which one.
+        /// Index of the region.
         region: u32,
-        /// Bytes.
+        /// Number of bytes.
         count: u32,
     },
-    /// An access to a region.
+    /// Write to a region.
     RegionWrite {
-        /// Where in the region.
+        /// Offset in the region.
         offset: u64,
-        /// Which one.
+        /// Index of the region.
         region: u32,
-        /// The bytes.
+        /// Bytes to write.
         data: Vec<u8>,
     },
-    /// A reset of the device.
+    /// Reset the device.
     DeviceReset,
-    /// Something that the protocol has and this server does not.
+    /// A command of the protocol that this server does not support.
     Unsupported,
 }
 
 impl Request {
-    /// Reads a command.
+    /// Parses a command.
     ///
     /// # Errors
-    /// There is no such command, or the body is not its.
+    /// [`Malformed`] if there is no such command, or the body does not fit it.
     pub fn parse(header: &Header, body: &[u8]) -> Result<Self, Malformed> {
         let command = header.command;
         let at_least = |len: usize| match body.len() >= len {
@@ -260,7 +260,7 @@ fn check_version(body: &[u8]) -> Result<(), Malformed> {
     parsed.map(|_| ()).map_err(|error| Malformed::Capabilities(error.to_string()))
 }
 
-/// The body of the reply to a version.
+/// Makes the body of the reply to a version.
 pub fn version_reply(minor: u16) -> Vec<u8> {
     let capabilities = json!({"capabilities": {
         "max_msg_fds": MAX_FDS,
@@ -274,7 +274,7 @@ pub fn version_reply(minor: u16) -> Vec<u8> {
     body
 }
 
-/// A body of 32-bit words.
+/// Makes a body of 32-bit words.
 pub fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

@@ -24,73 +24,73 @@ use rustix::{
 
 use crate::{connection::ConnectionError, pci::Function, session::Session};
 
-/// Messages that are served before the card's clock goes on.
+/// Largest number of messages that are handled before the card's clock advances.
 const MESSAGES_A_TURN: usize = 64;
-/// How long the card may do nothing while it waits for an acknowledgement, before its clock slows
-/// down: nothing in it takes so long. In nanoseconds of its time.
+/// Time in nanoseconds that the card may be inactive while it waits for an acknowledgement, before
+/// its clock slows down: no activity of its own has such a pause.
 const PATIENCE_NS: u64 = 65_536 * 4;
-/// What passes between two turns of a slow clock.
+/// Interval between two turns of a slow clock.
 const SLOW: Duration = Duration::from_millis(50);
-/// What passes before a full wire is tried again.
+/// Interval before sending over a full wire is tried again.
 const RETRY: Duration = Duration::from_millis(1);
-/// The longest sleep.
+/// Longest sleep of the server.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Why the server cannot go on.
+/// Reason why the server cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// Its socket cannot be made.
+    /// The socket cannot be made.
     #[error("cannot listen at {path}: {source}")]
     Listen {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The card failed.
     #[error(transparent)]
     Card(#[from] CardError),
-    /// The operating system failed.
+    /// Waiting for events failed.
     #[error("cannot wait for clients: {0}")]
     Wait(#[source] io::Error),
 }
 
-/// Whether the card has anything to do.
+/// Amount of work of the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
-    /// It works: its clock runs.
+    /// The card is working: its clock runs.
     Yes,
-    /// It waits for somebody: its clock crawls.
+    /// The card waits for another host: its clock is slow.
     Waiting,
-    /// Nothing happens in it, however long its clock runs.
+    /// The card is idle, however long its clock runs.
     None,
 }
 
-/// What the server reports.
+/// Event that the server reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
     /// A client has connected.
     Connected,
-    /// A client is served no longer; the card was reset.
+    /// A client is no longer served; the card was reset.
     Disconnected {
-        /// Why.
+        /// Reason of the disconnection.
         reason: String,
     },
-    /// Something that a client asked for was refused.
+    /// A request of the client was refused.
     Refused(String),
-    /// The card accessed memory that is not there. Told at the first fault, the second, the fourth,
-    /// and so on.
+    /// The card accessed memory that is not mapped. Reported at the first fault, the second, the
+    /// fourth, and so on.
     Fault {
-        /// Faults so far.
+        /// Number of faults so far.
         count: u64,
-        /// The last of them.
+        /// Description of the last fault.
         text: String,
     },
-    /// The card would have accessed memory while it was no bus master. Told as faults are.
+    /// The card would have accessed memory while it was no bus master. Reported as faults are.
     Stopped {
-        /// Accesses so far that were not made.
+        /// Number of such accesses so far, none of which was made.
         count: u64,
     },
     /// A frame was lost because the wire failed.
@@ -106,18 +106,18 @@ pub struct Server {
     report: Box<dyn FnMut(Event) + Send>,
     session: Option<Session>,
     work: Work,
-    /// The card's activity, and when it last changed.
+    /// The card's activity, and the time of its last change.
     activity: (u64, u64),
-    /// Faults, and accesses that were not made, which were looked at.
+    /// Numbers of faults, and of accesses that were not made, that were looked at.
     faults: (u64, u64),
     host_frames: u64,
 }
 
 impl Server {
-    /// Listens at `path`. A socket that nobody listens at any more is replaced.
+    /// Listens at `path`. A socket at which no process listens any more is replaced.
     ///
     /// # Errors
-    /// Something else is there, or what the operating system says.
+    /// Another file or server is at `path`, or an error of the operating system.
     pub fn bind(
         path: &Path,
         function: Function,
@@ -150,21 +150,22 @@ impl Server {
         })
     }
 
-    /// What went over the wire so far.
+    /// Counts of the frames that went over the wire so far.
     pub fn traffic(&self) -> Traffic {
         self.port.traffic()
     }
 
-    /// Frames so far that the card left to the NIC's own driver, which there is not.
+    /// Number of frames so far that the card left to the NIC's own driver, which does not exist
+    /// here.
     pub fn host_frames(&self) -> u64 {
         self.host_frames
     }
 
-    /// Serves clients, one after another, until `stop` becomes readable, or until the first one has
-    /// gone if there is to be but one.
+    /// Serves clients, one after another, until `stop` becomes readable, or with `once` until the
+    /// first one has disconnected.
     ///
     /// # Errors
-    /// The server cannot go on.
+    /// The server cannot continue.
     pub fn run(&mut self, stop: BorrowedFd<'_>, once: bool) -> Result<(), ServeError> {
         loop {
             if self.wait(stop)? {
@@ -184,7 +185,7 @@ impl Server {
         }
     }
 
-    /// Waits until there is something to do. True if the server is to stop.
+    /// Waits until there is something to do. True if the server must stop.
     fn wait(&self, stop: BorrowedFd<'_>) -> Result<bool, ServeError> {
         let timeout = match self.work {
             Work::Yes if !self.port.is_congested() => Duration::ZERO,
@@ -212,7 +213,7 @@ impl Server {
     }
 
     fn accept(&mut self) {
-        // A client that has gone meanwhile, or none at all.
+        // The client has disconnected already, or there is none.
         let Ok((stream, _)) = self.listener.accept() else { return };
         if let Ok(session) = Session::new(stream) {
             self.session = Some(session);
@@ -220,7 +221,7 @@ impl Server {
         }
     }
 
-    /// Serves what the client has asked for.
+    /// Handles the client's messages.
     fn serve(&mut self) -> Result<(), ConnectionError> {
         let Some(session) = &mut self.session else { return Ok(()) };
         session.connection.flush()?;
@@ -237,8 +238,8 @@ impl Server {
         Ok(())
     }
 
-    /// Stops serving the client, if there is one: the card loses its memory, and is as after power-on.
-    /// Frames that have left it still go out.
+    /// Stops serving the client, if there is one: the card loses its memory, and is reset as after
+    /// power-on. Frames that it has sent are still delivered.
     fn disconnect(&mut self, reason: String) -> Result<(), CardError> {
         let Some(session) = self.session.take() else { return Ok(()) };
         session.release(&mut self.function);
@@ -248,7 +249,7 @@ impl Server {
         Ok(())
     }
 
-    /// Lets the card's time go on, if anything happens in it, and moves frames.
+    /// Advances the card's time, if it is working, and moves frames.
     fn turn(&mut self) -> Result<(), ServeError> {
         let now = self.function.card().now_ns();
         let received = self.port.receive(now).unwrap_or_else(|error| {
@@ -271,7 +272,7 @@ impl Server {
         Ok(())
     }
 
-    /// Finds out whether the card has anything to do.
+    /// Determines the amount of work of the card.
     fn look(&mut self) -> Result<Work, CardError> {
         let card = self.function.card();
         if card.is_quiet()? {
@@ -282,7 +283,7 @@ impl Server {
             self.activity = (activity, now);
         }
         let waits = now.saturating_sub(self.activity.1) > PATIENCE_NS;
-        // A card that counts the time until it gives up needs its clock.
+        // A card with a time-out needs its clock.
         Ok(if waits && card.read(ACK_TIMEOUT.offset)? == 0 { Work::Waiting } else { Work::Yes })
     }
 
@@ -290,7 +291,7 @@ impl Server {
         let faults = self.function.host().faults();
         let (before, count) = (self.faults, faults.reads + faults.writes);
         self.faults = (count, faults.stopped);
-        // Once in every doubling.
+        // A count is reported once for every doubling.
         let is_news = |before: u64, count| (before + 1).next_power_of_two() <= count;
         if let Some(last) = faults.last.filter(|_| is_news(before.0, count)) {
             (self.report)(Event::Fault { count, text: last.to_string() });
@@ -303,7 +304,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Nothing is left to be done about it.
+        // A failure is ignored.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! A client from its first message to its last: what each of them does to the function.
+//! A client from its first message to its last: the effects of each on the function.
 
 use std::{fs::File, os::unix::net::UnixStream};
 
@@ -16,9 +16,9 @@ use crate::{
     protocol::{Malformed, Request, version_reply, words},
 };
 
-/// A PCI device that can be reset.
+/// Flags of the device: it is a PCI device, and can be reset.
 const DEVICE_FLAGS: u32 = 1 << 0 | 1 << 1;
-/// A region can be read and written.
+/// Flags of a region: it can be read and written.
 const REGION_FLAGS: u32 = 1 << 0 | 1 << 1;
 /// Bits of a request to map.
 const MAP_READ: u32 = 1 << 0;
@@ -27,39 +27,39 @@ const MAP_WRITE: u32 = 1 << 1;
 const UNMAP_DIRTY: u32 = 1 << 0;
 const UNMAP_ALL: u32 = 1 << 1;
 
-/// What a message did.
+/// Outcome of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// The card may have work now.
     pub touched: bool,
-    /// What it asked for was refused, and why.
+    /// Reason why the request was refused, if it was.
     pub refused: Option<String>,
 }
 
 /// A client that is connected.
 #[derive(Debug)]
 pub struct Session {
-    /// Its socket.
+    /// Socket of the client.
     pub connection: Connection,
     memory: ClientMemory,
-    /// Its first message, the version, was there.
+    /// The first message, the version, was received.
     has_version: bool,
 }
 
 impl Session {
-    /// A client that has connected just now.
+    /// A client that has just connected.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn new(stream: UnixStream) -> std::io::Result<Self> {
         let connection = Connection::new(stream)?;
         Ok(Self { connection, memory: ClientMemory::default(), has_version: false })
     }
 
-    /// Does what the next message asks for, if there is one.
+    /// Handles the next message, if there is one.
     ///
     /// # Errors
-    /// The client is not to be served any longer.
+    /// The client can no longer be served.
     pub fn serve(&mut self, function: &mut Function) -> Result<Option<Outcome>, ConnectionError> {
         let Some(Message { header, body, fds }) = self.connection.receive()? else {
             return Ok(None);
@@ -90,13 +90,13 @@ impl Session {
         Ok(Some(Outcome { touched, refused }))
     }
 
-    /// Takes everything back from the card that the client gave.
+    /// Unmaps all memory of the client, and removes its events.
     pub fn release(mut self, function: &mut Function) {
         self.memory.unmap_all(function.host());
         function.interrupts = Interrupts::default();
     }
 
-    /// Does what is asked for; the answer is the body of the reply.
+    /// Carries out a request; returns the body of the reply.
     fn execute(
         &mut self,
         function: &mut Function,
@@ -116,7 +116,7 @@ impl Session {
                 Vec::new()
             }
             Request::DmaUnmap { flags, address, size } => {
-                // Reads that are under way find no memory when they get there.
+                // Reads of the card in progress find no memory when they get there.
                 match flags {
                     _ if flags & UNMAP_DIRTY != 0 => return Err(Errno::NOTSUP.into()),
                     _ if flags & UNMAP_ALL != 0 => self.memory.unmap_all(function.host()),
@@ -169,7 +169,7 @@ fn access_reply(offset: u64, region: u32, count: u32) -> Vec<u8> {
     body
 }
 
-/// Why a request was not done, though it was a right one.
+/// Reason why a valid request was not carried out.
 #[derive(Debug)]
 enum Refusal {
     System(Errno),

@@ -1,27 +1,27 @@
-//! How long a simulated card worked: from the first doorbell to the last byte on the wire.
+//! Working time of a simulated card: from the first doorbell to the last byte on the wire.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Nanoseconds of a clock cycle: 250 MHz.
 pub const NS_PER_CYCLE: f64 = 4.0;
 
-/// A stretch of the card's time.
+/// An interval of the card's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Span {
-    /// When the first doorbell was written, in nanoseconds since reset.
+    /// Time of the first doorbell, in nanoseconds since reset.
     pub first_doorbell_ns: f64,
-    /// When the last byte of the last frame was on the wire, in nanoseconds since reset; the time of
-    /// the doorbell if nothing was sent.
+    /// Time at which the last byte of the last frame was on the wire, in nanoseconds since reset;
+    /// that of the doorbell if nothing was sent.
     pub last_byte_ns: f64,
 }
 
 impl Span {
-    /// Clock cycles, the last one counted as a whole.
+    /// Number of clock cycles, rounded up.
     pub fn cycles(&self) -> u64 {
         ((self.last_byte_ns - self.first_doorbell_ns) / NS_PER_CYCLE).ceil() as u64
     }
 
-    /// The rate in Gb/s (bits a nanosecond) at which so many bytes went in that time; 0 if nothing
+    /// Rate in Gb/s (bits a nanosecond) at which `bytes` bytes were sent in that time; 0 if nothing
     /// was sent.
     pub fn gbps(&self, bytes: u64) -> f64 {
         let ns = self.last_byte_ns - self.first_doorbell_ns;
@@ -29,9 +29,10 @@ impl Span {
     }
 }
 
-/// Tells how long a card worked since its counters were cleared. Clones tell of the same card.
+/// Measures how long a card has worked since its counters were cleared. Clones measure the same
+/// card.
 ///
-/// The reference model has no clock that means anything: it records nothing here.
+/// The time of the reference model is no measurement: it records nothing here.
 #[derive(Clone, Debug, Default)]
 pub struct SimClock {
     span: Arc<Mutex<Option<Span>>>,
@@ -42,23 +43,23 @@ impl SimClock {
         self.span.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From the first doorbell since the counters were cleared to the last byte so far; `None` if
-    /// there was no doorbell, or if the card has no clock.
+    /// The interval from the first doorbell since the counters were cleared to the last byte so
+    /// far; `None` if there was no doorbell, or the card has no clock.
     pub fn span(&self) -> Option<Span> {
         *self.lock()
     }
 
-    /// The counters were cleared.
+    /// Notes that the counters were cleared.
     pub fn cleared(&self) {
         *self.lock() = None;
     }
 
-    /// A doorbell was written.
+    /// Notes that a doorbell was written.
     pub fn doorbell(&self, ns: f64) {
         self.lock().get_or_insert(Span { first_doorbell_ns: ns, last_byte_ns: ns });
     }
 
-    /// A frame's last byte left.
+    /// Notes that a frame's last byte was sent.
     pub fn sent(&self, ns: f64) {
         if let Some(span) = &mut *self.lock() {
             span.last_byte_ns = span.last_byte_ns.max(ns);

@@ -13,17 +13,17 @@ use drdma_driver::{
 
 use drdma_semantics::memory::{self, Fault, HostMemory, Run, Values, WritableMemory};
 
-/// What the card may do with mapped memory.
+/// Access rights of the card to mapped memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights {
-    /// It may read.
+    /// The card may read the memory.
     pub read: bool,
-    /// It may write.
+    /// The card may write to the memory.
     pub write: bool,
 }
 
 impl Rights {
-    /// Everything.
+    /// All rights.
     pub const ALL: Self = Self { read: true, write: true };
 }
 
@@ -39,28 +39,28 @@ impl Mapping {
     }
 }
 
-/// Accesses that found no memory, and the last of them.
+/// Accesses that found no memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
-    /// The last one of either.
+    /// The last of these accesses.
     pub last: Option<Fault>,
-    /// Accesses while the card was no bus master: whatever they were for, a real one would not have
-    /// made them. None of the others.
+    /// Number of accesses while the card was no bus master, which a real card would not have made;
+    /// they are not among those above.
     pub stopped: u64,
 }
 
-/// Mapped memory by I/O virtual address. What is not mapped faults, and everything does as long as
-/// the card is no bus master.
+/// Mapped memory by I/O virtual address. An access to an unmapped address is a fault, and so is
+/// every access as long as the card is no bus master.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// By address, in its order. A request reads one value of each of some columns in turn, so that finding a mapping is much
-    /// of what it takes.
+    /// Mappings in order of their addresses. A request reads one value of each of some columns in
+    /// turn, so that finding a mapping is much of the work.
     mappings: Vec<(u64, Mapping)>,
-    /// The one that was found last.
+    /// Index of the mapping that was found last.
     last: Cell<usize>,
     bus_master: bool,
     faults: RefCell<Faults>,
@@ -71,7 +71,7 @@ pub struct Host {
 pub type WriteLog = Arc<Mutex<Vec<Range<u64>>>>;
 
 impl Default for Host {
-    /// Nothing mapped, for a card that is a bus master.
+    /// A host without mappings, for a card that is a bus master.
     fn default() -> Self {
         Self {
             mappings: Vec::new(),
@@ -84,13 +84,14 @@ impl Default for Host {
 }
 
 impl Host {
-    /// Maps `memory` at `iova`, for writing unless the card only reads it.
+    /// Maps `memory` at `iova`; the card may write to it unless it is memory that the card only
+    /// reads.
     pub fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), CardError> {
         let rights = Rights { read: true, write: memory.is_written_by_card() };
         self.map_with(iova, memory, rights)
     }
 
-    /// Maps `memory` at `iova` with some rights.
+    /// Maps `memory` at `iova` with the given rights.
     pub fn map_with(
         &mut self,
         iova: u64,
@@ -114,7 +115,7 @@ impl Host {
         Ok(())
     }
 
-    /// How many mappings begin below `addr`.
+    /// Number of mappings that begin below `addr`.
     fn count_below(&self, addr: u64) -> usize {
         self.mappings.partition_point(|(start, _)| *start < addr)
     }
@@ -141,7 +142,7 @@ impl Host {
         self.mappings.get(place)
     }
 
-    /// Takes back a mapping.
+    /// Removes a mapping.
     pub fn unmap(&mut self, iova: u64) -> Result<(), CardError> {
         match self.mappings.binary_search_by_key(&iova, |(start, _)| *start) {
             Ok(place) => {
@@ -152,8 +153,8 @@ impl Host {
         }
     }
 
-    /// Takes back whatever is mapped in a range, whole mappings or parts of them, and returns how many
-    /// bytes those were. A page of which the range has a part goes as a whole.
+    /// Removes all mappings, or parts of them, in a range, and returns their length in bytes. A
+    /// page that is partly in the range is removed as a whole.
     pub fn unmap_range(&mut self, range: Range<u64>) -> u64 {
         let page = PAGE as u64;
         let (start, end) =
@@ -167,7 +168,7 @@ impl Host {
             let after = at + memory.mapped_len() as u64;
             bytes += after.min(end) - at.max(start);
             for (from, to) in [(at, start.clamp(at, after)), (end.clamp(at, after), after)] {
-                // What is outside of the range stays.
+                // The parts outside of the range stay.
                 let part = memory.part((from - at) as usize, (to - from) as usize);
                 if let Some(memory) = part {
                     self.insert(from, Mapping { memory, rights });
@@ -177,22 +178,23 @@ impl Host {
         bytes
     }
 
-    /// Takes back everything.
+    /// Removes all mappings.
     pub fn unmap_all(&mut self) {
         self.mappings.clear();
     }
 
-    /// Mappings.
+    /// Number of mappings.
     pub fn mappings(&self) -> usize {
         self.mappings.len()
     }
 
-    /// Lets the card access memory, or not.
+    /// Allows or forbids the card to access memory.
     pub fn set_bus_master(&mut self, on: bool) {
         self.bus_master = on;
     }
 
-    /// Where the card writes from now on is written down. The list goes on growing where the host is out of reach.
+    /// Starts a log of the card's writes, and returns a handle of it, which can be read where the
+    /// host itself is out of reach.
     pub fn log_writes(&mut self) -> WriteLog {
         Arc::clone(self.writes.get_or_insert_default())
     }
@@ -202,8 +204,8 @@ impl Host {
         *self.faults.borrow()
     }
 
-    /// The pieces of mappings that `len` bytes at `addr` are made of, by `visit(memory, offset in
-    /// it, offset in the access, bytes)`. All of them are there, or nothing is visited.
+    /// Calls `visit(memory, offset in it, offset in the access, bytes)` for each piece of a mapping
+    /// that `len` bytes at `addr` consist of. If a part is not mapped, it is not called at all.
     fn pieces(
         &self,
         addr: u64,
@@ -234,7 +236,7 @@ impl Host {
         Ok(())
     }
 
-    /// Counts a fault.
+    /// Counts a fault if the result is one.
     fn noted(&self, result: Result<(), Fault>, count: impl Fn(&mut Faults)) -> Result<(), Fault> {
         result.inspect_err(|fault| {
             let mut faults = self.faults.borrow_mut();
@@ -263,7 +265,7 @@ impl Host {
         self.noted(written, |faults| faults.writes += 1)
     }
 
-    /// Writes down where the card has written, if somebody wants to know.
+    /// Logs a write of the card, if there is a log.
     #[inline]
     fn log(&self, addr: u64, len: usize) {
         if let Some(log) = &self.writes {
@@ -275,7 +277,7 @@ impl Host {
 
 impl HostMemory for Host {
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), Fault> {
-        // Nearly always, one mapping holds it all.
+        // Nearly always, one mapping holds all bytes.
         if let Some((start, Mapping { memory, rights })) = self.find(addr)
             && let offset = (addr - start) as usize
             && memory.mapped_len().checked_sub(offset).is_some_and(|left| out.len() <= left)
@@ -319,7 +321,7 @@ impl HostMemory for Host {
         let mut from = 0;
         for values in columns {
             let (addr, out) = (values.at(*first), &mut out[from..]);
-            // Nearly always, one mapping holds them all.
+            // Nearly always, one mapping holds all rows.
             let is_read = ascending.is_some_and(|rows| {
                 self.find(addr).is_some_and(|(start, Mapping { memory, rights })| {
                     let step = values.step.try_into().ok().filter(|_| rights.read);
@@ -358,7 +360,8 @@ impl WritableMemory for Host {
     }
 
     fn write_runs(&self, runs: &[Run], packet: &[u8]) -> Result<(), Fault> {
-        // The memory of all runs is on its way to the processor's cache while the first ones are written.
+        // The memory of all runs is prefetched into the processor's cache while the first ones are
+        // written.
         for Run { addr, width, count, .. } in runs {
             if let Some((start, Mapping { memory, .. })) = self.find(*addr) {
                 memory.prefetch_for_write((addr - start) as usize, width * count);
@@ -368,18 +371,18 @@ impl WritableMemory for Host {
     }
 }
 
-/// Memory that counts how it is read.
+/// Memory that counts its reads.
 #[derive(Debug)]
 pub struct Counted<'a> {
     host: &'a Host,
-    /// Reads.
+    /// Number of reads.
     pub reads: Cell<u64>,
-    /// Their bytes.
+    /// Number of bytes read.
     pub bytes: Cell<u64>,
 }
 
 impl<'a> Counted<'a> {
-    /// Nothing read yet.
+    /// Counts the reads of `host` from 0 on.
     pub fn new(host: &'a Host) -> Self {
         Self { host, reads: Cell::new(0), bytes: Cell::new(0) }
     }
@@ -397,7 +400,7 @@ impl HostMemory for Counted<'_> {
 mod tests {
     use super::*;
 
-    /// Four pages at 0x10000, the numbers of the bytes' pages in them.
+    /// Maps four pages at 0x10000, of which each byte is the number of its page.
     fn host() -> (Host, DmaMemory) {
         let memory = DmaMemory::new(4 * PAGE).unwrap();
         (0..4).for_each(|page| memory.write(page * PAGE, &[page as u8 + 1; PAGE]));
@@ -428,7 +431,7 @@ mod tests {
         let mut out = [0xee; 9];
         host.read_values(values, &[0, 3, 6], &mut out, 3).unwrap();
         assert_eq!(out, [1, 1, 0xee, 2, 2, 0xee, 4, 4, 0xee]);
-        // Pages apart, then one of them is missing.
+        // Values in different pages; then one of the pages is unmapped.
         host.unmap_range(0x11000..0x12000);
         host.read_values(values, &[0, 6], &mut out, 3).unwrap();
         assert_eq!(out[..6], [1, 1, 0xee, 4, 4, 0xee]);
@@ -466,7 +469,7 @@ mod tests {
         assert_eq!(host.unmap_range(0x11000..0x13000), 2 * 4096);
         let seen = [0x10fff, 0x11000, 0x12fff, 0x13000].map(|addr| byte(&host, addr));
         assert_eq!(seen, [Some(1), None, None, Some(4)]);
-        // An access over the hole does nothing at all.
+        // An access across the hole has no effect at all.
         assert!(host.write(0x10ffc, &[9; 8]).is_err());
         assert_eq!(byte(&host, 0x10ffc), Some(1));
         for (at, page) in [(0x11000, 2), (0x12000, 1)] {
@@ -476,7 +479,7 @@ mod tests {
         host.read(0x11fff, &mut bytes).unwrap();
         assert_eq!(bytes, [3, 2], "an access is cut where mappings meet");
         assert_eq!(host.mappings(), 4);
-        // What was found last is not what is there now.
+        // The mapping that was found last has been replaced.
         assert_eq!(byte(&host, 0x13000), Some(4));
         host.unmap(0x10000).unwrap();
         assert_eq!([0x10000, 0x11000, 0x13000].map(|at| byte(&host, at)), [None, Some(3), Some(4)]);

@@ -1,4 +1,4 @@
-//! The reference card `soft:`, and what any simulated card is plugged into: host memory on one side,
+//! The reference card `soft:`, and the environment of any simulated card: host memory on one side,
 //! a network of peers on the other. Nothing here needs RTL, Verilator or a C++ compiler.
 //!
 //! | module | |
@@ -8,7 +8,7 @@
 //! | [`wire`] | the network: switch, peers, capture |
 //! | [`port`] | the card's port with a wire that leads out of the process |
 //! | [`slot`] | what holds a simulated card: mapped memory, reset, whether it is at work |
-//! | [`simulated`] | a card whose time its owner lets go on |
+//! | [`simulated`] | a card whose time its owner advances |
 //! | [`card`] | the semantics behind the card's registers: a [`Card`](drdma_driver::Card) without RTL |
 //! | [`uri`] | device URIs and their options |
 //!
@@ -48,7 +48,7 @@ use wire::Network;
 /// | `soft:` | `cycles`: clock cycles in a call of `progress`, 1,024 unless told; `endpoint`: with 1 it does less work for the same packets ([`SimulatedCard::endpoint`](simulated::SimulatedCard::endpoint)), 0 unless told |
 ///
 /// # Errors
-/// If the scheme is another one, or an option is unknown or has a value that does not fit.
+/// [`OpenError`] if the scheme is another one, or an option is unknown or has an invalid value.
 pub fn open(uri: &str, network: Network) -> Result<SoftCard, OpenError> {
     let uri: DeviceUri = uri.parse()?;
     match uri.scheme() {
@@ -59,10 +59,10 @@ pub fn open(uri: &str, network: Network) -> Result<SoftCard, OpenError> {
     }
 }
 
-/// The same, with the options of a URI whose scheme is known to be `soft`.
+/// Like [`open`], with the options of a URI whose scheme is known to be `soft`.
 ///
 /// # Errors
-/// If an option is unknown or has a value that does not fit.
+/// [`OpenError`] if an option is unknown or has an invalid value.
 pub fn open_with(mut options: Options, network: Network) -> Result<SoftCard, OpenError> {
     let cycles = options.take("cycles")?.unwrap_or(card::CYCLES_PER_PROGRESS);
     let is_endpoint = options.take("endpoint")?.unwrap_or(false);

@@ -1,5 +1,5 @@
-//! The card's port with the wire that is plugged in: frames that leave, frames that arrive, and
-//! those that neither do.
+//! The port of a card, with a wire plugged in: frames that are sent, frames that arrive, and frames
+//! that wait or are lost.
 
 use std::{collections::VecDeque, fmt, io, os::fd::BorrowedFd};
 
@@ -7,30 +7,31 @@ use drdma_wire::{MAX_FRAME, MIN_FRAME, Sent, Traffic, Wire, frame};
 
 use crate::wire::{Frames, Network};
 
-/// Frames that wait for room at the other end before the card's clock waits as well, as it would for
-/// pause frames.
+/// Number of frames that wait for room at the other end from which on the card's clock waits as
+/// well, as it would for pause frames.
 const WAITING: usize = 64;
-/// Frames that are offered to the wire together.
+/// Largest number of frames that are offered to the wire together.
 const BURST: usize = 64;
-/// How often the wire is asked for frames in a turn.
+/// Number of times that the wire is asked for frames in a turn.
 const RECEIVES_A_TURN: usize = 4;
-/// Frames, one behind the other, that are worth a call of their own. Fewer are put together with others.
+/// Number of frames, one behind the other, from which on they have a call of their own. Fewer are
+/// put together with others.
 const RUN: usize = 6;
 
-/// Something that takes frames at once, from the memory that they were received into.
+/// Takes frames at once, from the memory that they were received into.
 pub trait TakesFrames: Send {
     /// Takes a frame, without FCS, of [`MIN_FRAME`] to [`MAX_FRAME`] bytes, that arrives now.
     fn take(&self, frame: &[u8]);
 }
 
-/// Both ends of the wire.
+/// Connects a card's port with a wire.
 pub struct PortEnd {
     network: Network,
     wire: Option<Box<dyn Wire>>,
-    /// Frames that the other end had no room for, and those behind them.
+    /// Frames for which the other end had no room, and those behind them.
     waiting: VecDeque<Frames>,
     traffic: Traffic,
-    /// The card that takes frames as they come, if not by way of the network.
+    /// The card that frames are delivered to directly, instead of through the network.
     card: Option<Box<dyn TakesFrames>>,
 }
 
@@ -41,23 +42,23 @@ impl fmt::Debug for PortEnd {
 }
 
 impl PortEnd {
-    /// The port of the card of that network, with a wire or without.
+    /// The port of the card of that network, with or without a wire.
     pub fn new(network: Network, wire: Option<Box<dyn Wire>>) -> Self {
         Self { network, wire, waiting: VecDeque::new(), traffic: Traffic::default(), card: None }
     }
 
-    /// Hands what arrives to that card at once, not by way of the network.
+    /// Delivers arriving frames directly to that card, instead of through the network.
     #[must_use]
     pub fn delivering_to(self, card: impl TakesFrames + 'static) -> Self {
         Self { card: Some(Box::new(card)), ..self }
     }
 
-    /// What becomes readable when a frame arrives.
+    /// File descriptor that becomes readable when a frame arrives.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.wire.as_ref().map(|wire| wire.fd())
     }
 
-    /// What went over the wire so far.
+    /// Counts of the frames that went over the wire so far.
     pub fn traffic(&self) -> Traffic {
         let mut traffic = self.traffic;
         traffic.lost += self.network.lost_at_port();
@@ -74,7 +75,7 @@ impl PortEnd {
         self.waiting.iter().map(Frames::count).sum::<usize>() >= WAITING
     }
 
-    /// Sends what the card has sent, as far as the other end has room.
+    /// Sends the card's frames, as far as the other end has room.
     ///
     /// # Errors
     /// The wire failed; the frame is lost.
@@ -103,7 +104,7 @@ impl PortEnd {
                     (sent.len(), Ok(()))
                 }
             };
-            // The frame of which an error is said is lost as well.
+            // The frame for which an error was returned is lost as well.
             let done = sent.len() + usize::from(result.is_err());
             let out = sent.iter().filter(|sent| **sent == Sent::Out).count();
             self.traffic.sent += out as u64;
@@ -131,10 +132,11 @@ impl PortEnd {
         }
     }
 
-    /// Hands the card what arrived; true if anything did.
+    /// Delivers arriving frames to the card; true if there were any.
     ///
     /// # Errors
-    /// The wire failed; it is unplugged, as what cannot be received from cannot be waited for.
+    /// The wire failed; it is unplugged, as a wire that cannot be received from cannot be waited
+    /// for.
     pub fn receive(&mut self, now_ns: u64) -> io::Result<bool> {
         let received = self.receive_frames(now_ns);
         if received.is_err() {
@@ -166,7 +168,7 @@ impl PortEnd {
                 (None, _) => traffic.refused += 1,
             },
         };
-        // An endpoint is soon asked again, and its wire brings many frames in a call.
+        // An endpoint is polled again soon, and its wire brings many frames in a call.
         let calls = if self.card.is_some() { 1 } else { RECEIVES_A_TURN };
         for _ in 0..calls {
             if !wire.receive(&mut take)? {
@@ -177,8 +179,9 @@ impl PortEnd {
     }
 }
 
-/// Puts frames behind those of `waiting`: runs that are worth a call of their own before those frames that are put together with
-/// others, so that more of these are. Frames of one queue pair stay in their order.
+/// Appends `new` frames to `waiting`: runs that have a call of their own before the frames that are
+/// put together with others, so that more of the latter are together. Frames of one queue pair stay
+/// in their order.
 fn put_runs_first(new: VecDeque<Frames>, waiting: &mut VecDeque<Frames>) {
     let mut short: Vec<Frames> = Vec::new();
     for frames in new {
@@ -206,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// A wire to an end with room for so many frames.
+    /// A wire to an end with room for a limited number of frames.
     struct Narrow {
         room: usize,
         socket: UnixDatagram,
@@ -300,7 +303,7 @@ mod tests {
         assert_eq!(order(ordered), "0abcd");
     }
 
-    /// A wire that was pulled out of this machine.
+    /// A wire whose other end was removed from this machine.
     struct Broken(UnixDatagram);
 
     impl Wire for Broken {

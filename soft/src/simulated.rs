@@ -1,9 +1,10 @@
-//! A card whose time its owner lets go on: several of them, and a network of the owner's making, run in
-//! one simulated time.
+//! A card whose time its owner advances: several of them, and a network of the owner's making, run
+//! in one simulated time.
 //!
-//! Whoever has a [`SimulatedCard`] moves its frames and its time. What libdrdma has of it
-//! ([`SimulatedCard::card`]) posts and polls, and lets no time pass: completions are polled for, not
-//! waited for. The same calls in the same order give the same frames at the same times.
+//! The owner of a [`SimulatedCard`] moves its frames and advances its time. The card for libdrdma
+//! ([`SimulatedCard::card`]) posts and polls, and does not advance time: completions can be polled
+//! for, but not waited for. The same calls in the same order give the same frames at the same
+//! times.
 //!
 //! ```
 //! use drdma_soft::simulated::SimulatedCard;
@@ -36,7 +37,7 @@ use crate::{
     wire::{CapturedFrame, Network},
 };
 
-/// A handle of a card whose time its owner lets go on. Clones are handles of the same card.
+/// A handle of a card whose time its owner advances. Clones are handles of the same card.
 #[derive(Clone, Debug)]
 pub struct SimulatedCard {
     card: Arc<Mutex<SoftCard>>,
@@ -55,10 +56,10 @@ impl SimulatedCard {
         Self::made(|card| card)
     }
 
-    /// A card that is used for what it sends and receives, not as a model of the hardware. It does not plan the
-    /// DMA reads of its requests, which takes longer than sending them: the counters `WINDOWS`, `DATA_READS` and
-    /// `DATA_READ_BYTES` stay 0. It reads all ids and bitmaps of a request when that begins; the reference card, as
-    /// the hardware, reads them as it sends.
+    /// An endpoint: a card for sending and receiving, not a model of the hardware. It does not plan
+    /// the DMA reads of its requests, which takes longer than sending them: the counters `WINDOWS`,
+    /// `DATA_READS` and `DATA_READ_BYTES` stay 0. It reads all ids and bitmaps of a request when
+    /// that begins; the reference card, as the hardware, reads them as it sends.
     pub fn endpoint() -> Self {
         Self::made(SoftCard::endpoint)
     }
@@ -74,13 +75,14 @@ impl SimulatedCard {
         self.card.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The card for libdrdma. Its [`progress`](Card::progress) lets no time pass.
+    /// The card for libdrdma. Its [`progress`](Card::progress) does not advance time.
     pub fn card(&self) -> Box<dyn Card> {
         Box::new(Registers(self.clone()))
     }
 
-    /// The card's port, plugged into a wire that leads out of the process: its end takes what the card has sent and
-    /// delivers what comes, in place of [`take_sent`](Self::take_sent) and [`deliver`](Self::deliver).
+    /// The card's port, plugged into a wire that leads out of the process: the port takes the
+    /// frames that the card has sent and delivers those that arrive, in place of
+    /// [`take_sent`](Self::take_sent) and [`deliver`](Self::deliver).
     pub fn port(&self, wire: Box<dyn Wire>) -> PortEnd {
         let end = PortEnd::new(self.network.clone(), Some(wire));
         match self.lock().is_endpoint() {
@@ -94,20 +96,20 @@ impl SimulatedCard {
         self.lock().now() * NS_PER_CYCLE
     }
 
-    /// When the card does something next if no frame is delivered and no register written; never before
-    /// [`now_ns`](Self::now_ns). It may turn out to be nothing. `None`: never.
+    /// Time of the card's next event if no frame is delivered and no register written; never before
+    /// [`now_ns`](Self::now_ns). The event may turn out to be nothing. `None`: there is none.
     pub fn next_event_ns(&self) -> Option<u64> {
         Some(self.lock().next_event()? * NS_PER_CYCLE)
     }
 
-    /// A frame, without FCS, whose last byte arrives at `at_ns`: at the next cycle, at the earliest now.
-    /// Those of one time arrive in the order of the calls.
+    /// Delivers a frame, without FCS, whose last byte arrives at `at_ns`: at the next cycle, at the
+    /// earliest now. Frames of one time arrive in the order of the calls.
     pub fn deliver(&self, frame: Vec<u8>, at_ns: u64) {
         self.network.inject(frame, at_ns);
     }
 
-    /// Does everything that is due up to and at `ns`, of which the last whole cycle counts; nothing if
-    /// that is past.
+    /// Does everything that is due up to and at `ns`, rounded down to a whole cycle. A time in the
+    /// past has no effect.
     pub fn advance_to(&self, ns: u64) {
         let mut card = self.lock();
         let end = ns / NS_PER_CYCLE;
@@ -116,13 +118,14 @@ impl SimulatedCard {
         }
     }
 
-    /// The frames, without FCS, that have left since the last call, and when their first bytes did.
+    /// Takes the frames, without FCS, that were sent since the last call, with the times of their
+    /// first bytes.
     pub fn take_sent(&self) -> Vec<CapturedFrame> {
         std::iter::from_fn(|| self.network.take_sent()).collect()
     }
 
-    /// The frames since the last call that are for none of the card's queue pairs, as they came: the
-    /// host's NIC gets them.
+    /// Takes the frames since the last call that are for none of the card's queue pairs, unchanged:
+    /// they are for the host's NIC.
     pub fn take_host_frames(&self) -> Vec<Vec<u8>> {
         self.lock().take_passed_on()
     }

@@ -1,24 +1,25 @@
-//! What holds a simulated card: the memory behind its slot, its reset, and whether it is at work.
+//! Environment of a simulated card: the memory behind its slot, its reset, and whether it is
+//! working.
 
 use drdma_driver::{Card, CardError};
 
 use crate::host::Host;
 
-/// A simulated card with what is around it. [`Card`] is what software sees of a card; this is what a
-/// program sees that puts the card somewhere and lets its time go on.
+/// A simulated card in a slot. [`Card`] is the card as software sees it; this trait is for the
+/// program that contains the card and advances its time.
 pub trait Slot: Card {
     /// The memory that the card reaches.
     fn host(&mut self) -> &mut Host;
 
-    /// Resets the whole card, as a function-level reset does: registers, tables, everything that is
-    /// under way. Memory stays mapped.
+    /// Resets the whole card, as a function-level reset does: registers, tables, and all work in
+    /// progress. Memory stays mapped.
     ///
     /// # Errors
     /// The card does not answer afterwards.
     fn reset_function(&mut self) -> Result<(), CardError>;
 
-    /// True if nothing is under way: no request, no DMA, no frame. Then nothing changes until a
-    /// register is accessed or a frame arrives, however long the clock runs.
+    /// True if no request, DMA or frame is in progress. Then nothing changes until a register is
+    /// accessed or a frame arrives, however long the clock runs.
     ///
     /// # Errors
     /// The card failed.
@@ -31,6 +32,7 @@ pub trait Slot: Card {
     /// Nanoseconds of the card's time since it was made.
     fn now_ns(&self) -> u64;
 
-    /// Frames since the last call that the card left to the NIC's own driver; they are dropped.
+    /// Number of frames since the last call that the card left to the NIC's own driver; they are
+    /// dropped.
     fn take_host_frames(&mut self) -> u64;
 }

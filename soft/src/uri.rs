@@ -2,50 +2,50 @@
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
-/// Why a device was not opened.
+/// Error of opening a device by its URI.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// No scheme in front of a colon.
+    /// The URI has no scheme in front of a colon.
     #[error("`{0}` names no device: it must look like `soft:` or `rtl:?option=value`")]
     NoScheme(String),
-    /// A scheme that names no simulated card.
+    /// The scheme is that of no simulated card.
     #[error("`{scheme}:` is no simulated card; {known}")]
     UnknownScheme {
         /// The scheme.
         scheme: String,
-        /// Those that there are.
+        /// Description of the schemes that are possible.
         known: &'static str,
     },
-    /// Something between the colon and the question mark.
+    /// The URI has text between the colon and the question mark.
     #[error("`{scheme}:` takes only options (`?option=value`), not `{rest}`")]
     Path {
         /// The scheme.
         scheme: String,
-        /// What stands there.
+        /// Text that is not expected.
         rest: String,
     },
-    /// An option that the card does not have.
+    /// The card does not have the option.
     #[error("`{scheme}:` has no option `{option}`; it has {known}")]
     UnknownOption {
         /// The scheme.
         scheme: String,
-        /// The option.
+        /// Name of the option.
         option: String,
-        /// Those that there are.
+        /// Names of the options that the card has.
         known: String,
     },
-    /// An option given twice.
+    /// An option is given twice.
     #[error("option `{0}` is given twice")]
     Twice(String),
-    /// An option without a value, or with one that does not fit.
+    /// An option has no value, or an invalid one.
     #[error("option `{option}` is `{value}`: {reason}")]
     Value {
-        /// The option.
+        /// Name of the option.
         option: String,
-        /// Its value.
+        /// Value of the option.
         value: String,
-        /// What it should be.
+        /// Description of the values that are possible.
         reason: String,
     },
     /// The card could not be made.
@@ -61,7 +61,7 @@ pub struct DeviceUri {
 }
 
 impl DeviceUri {
-    /// What stands before the colon.
+    /// Scheme of the URI, before the colon.
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
@@ -106,12 +106,12 @@ impl fmt::Display for DeviceUri {
     }
 }
 
-/// What an option may hold.
+/// Type of an option's value.
 pub trait OptionValue: Sized {
-    /// The value that a text stands for.
+    /// Parses the value; `None` if the text is invalid.
     fn read(text: &str) -> Option<Self>;
 
-    /// What such a text must be.
+    /// Description of valid texts, for errors.
     fn expected() -> String;
 }
 
@@ -165,7 +165,7 @@ impl OptionValue for PathBuf {
     }
 }
 
-/// A URI's options. A card takes each one that it knows, then calls [`Options::finish`].
+/// Options of a URI. A card takes each one that it knows, then calls [`Options::finish`].
 #[derive(Clone, Debug)]
 pub struct Options {
     scheme: String,
@@ -174,10 +174,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// The value of `option`, if it is given.
+    /// Takes the value of `option`, if it is given.
     ///
     /// # Errors
-    /// If it is not a `T`; the error says what that is.
+    /// [`OpenError::Value`] if it is not a `T`.
     pub fn take<T: OptionValue>(&mut self, option: &'static str) -> Result<Option<T>, OpenError> {
         self.known.push(option);
         let Some(at) = self.left.iter().position(|(name, _)| name == option) else {
@@ -190,10 +190,10 @@ impl Options {
         }
     }
 
-    /// Refuses the options that nobody took.
+    /// Refuses options that were not taken.
     ///
     /// # Errors
-    /// If there are any; the first of them.
+    /// [`OpenError::UnknownOption`], with the first of them.
     pub fn finish(self) -> Result<(), OpenError> {
         match self.left.into_iter().next() {
             None => Ok(()),

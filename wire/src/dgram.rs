@@ -11,7 +11,7 @@ use std::{
 
 use super::{Sent, Wire, receive_singly};
 
-/// This end. Its path is removed with it.
+/// This end of the wire. Its path is removed when it is dropped.
 #[derive(Debug)]
 pub struct Datagrams {
     socket: UnixDatagram,
@@ -21,17 +21,17 @@ pub struct Datagrams {
 
 impl Datagrams {
     /// Receives at `local` from now on; the other end, at `remote`, may come and go. A socket that
-    /// another process left behind at `local` is replaced.
+    /// an earlier process left behind at `local` is replaced.
     ///
     /// # Errors
-    /// Somebody receives at `local`, or what the operating system says.
+    /// Another process receives at `local`, or an error of the operating system.
     pub fn open(local: &Path, remote: &Path) -> io::Result<Self> {
         if fs::symlink_metadata(local).is_ok_and(|found| found.file_type().is_socket()) {
             match UnixDatagram::unbound()?.connect(local) {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     fs::remove_file(local)?;
                 }
-                // Its owner is there, or nobody knows.
+                // The socket's owner is alive, or its state is unknown.
                 _ => return Err(io::ErrorKind::AddrInUse.into()),
             }
         }
@@ -71,7 +71,7 @@ impl Wire for Datagrams {
 
 impl Drop for Datagrams {
     fn drop(&mut self) {
-        // Somebody else may have removed it.
+        // Another process may have removed the path.
         let _ = fs::remove_file(&self.local);
     }
 }
@@ -103,7 +103,7 @@ mod tests {
         drop(other);
         assert!(!b.exists());
         assert_eq!(one.send(&[1; 60]).unwrap(), Sent::Lost);
-        // What a process that was killed left behind.
+        // A socket as a killed process leaves it behind.
         drop(UnixDatagram::bind(&b).unwrap());
         assert!(b.exists());
         let mut other = Datagrams::open(&b, &a).unwrap();

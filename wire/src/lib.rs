@@ -1,4 +1,4 @@
-//! What a simulated card's port is plugged into, outside of the simulation.
+//! Wires that connect a simulated card's port with the outside of the simulation.
 //!
 //! | module | |
 //! |---|---|
@@ -16,43 +16,44 @@ use dgram::Datagrams;
 use tap::Tap;
 use udp::Udp;
 
-/// Bytes of the shortest frame, without FCS: shorter ones are padded.
+/// Length in bytes of the shortest frame, without FCS: shorter ones are padded.
 pub const MIN_FRAME: usize = 60;
-/// Bytes of the longest frame, without FCS.
+/// Length in bytes of the longest frame, without FCS.
 pub const MAX_FRAME: usize = 9_214;
-/// Bytes of an Ethernet header: less is no frame.
+/// Length in bytes of an Ethernet header: fewer bytes are no frame.
 const ETHERNET: usize = 14;
-/// Frames that one call of [`Wire::receive`] takes where the operating system gives them one by one.
+/// Number of frames that one call of [`Wire::receive`] takes if the operating system delivers them
+/// one by one.
 const RECEIVED_AT_ONCE: usize = 64;
 
-/// What became of a frame.
+/// Result of sending a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It went out.
+    /// The frame was sent.
     Out,
-    /// Nobody is there: it is lost, as on a link that is down.
+    /// There is no receiver: the frame is lost, as on a link that is down.
     Lost,
-    /// The other end has no room now. It is to be sent again later.
+    /// The other end has no room now. The frame must be sent again later.
     Full,
 }
 
 /// An end of a wire.
 pub trait Wire: Send {
-    /// What becomes readable when a frame arrives.
+    /// File descriptor that becomes readable when a frame arrives.
     fn fd(&self) -> BorrowedFd<'_>;
 
     /// Sends a frame, without FCS.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     fn send(&mut self, frame: &[u8]) -> io::Result<Sent>;
 
-    /// Sends frames in their order, and adds to `sent` what became of each, up to the first that finds no room: that one
-    /// and those behind it are to be sent again later. A wire that can hand the operating system several frames in one
-    /// call does so here.
+    /// Sends frames in order, and appends the result of each to `sent`, up to the first that finds
+    /// no room: that one and those behind it must be sent again later. A wire that can pass several
+    /// frames to the operating system in one call does so here.
     ///
     /// # Errors
-    /// What the operating system says of the frame behind those in `sent`.
+    /// The error of the operating system for the frame behind those in `sent`.
     fn send_burst(&mut self, frames: &[&[u8]], sent: &mut Vec<Sent>) -> io::Result<()> {
         for frame in frames {
             match self.send(frame)? {
@@ -63,50 +64,52 @@ pub trait Wire: Send {
         Ok(())
     }
 
-    /// The same for frames of `len` bytes, one behind the other in `run`; the last one may be shorter.
+    /// Like [`send_burst`](Self::send_burst), for frames of `len` bytes, one behind the other in
+    /// `run`; the last one may be shorter.
     ///
     /// # Errors
-    /// As [`send_burst`](Self::send_burst).
+    /// The errors of [`send_burst`](Self::send_burst).
     fn send_run(&mut self, run: &[u8], len: usize, sent: &mut Vec<Sent>) -> io::Result<()> {
         let frames: Vec<_> = run.chunks(len.max(1)).collect();
         self.send_burst(&frames, sent)
     }
 
-    /// Hands `take` frames that have arrived, as many as come with one call or at most some dozens; false if there were
-    /// none. Before [`fd`](Self::fd) is waited for, this is called until it returns false. A frame that
-    /// is longer than [`MAX_FRAME`] may be cut off, but not to [`MAX_FRAME`] or less.
+    /// Passes frames that have arrived to `take`, as many as one call delivers or at most some
+    /// dozens; false if there were none. Before waiting for [`fd`](Self::fd), this must be called
+    /// until it returns false. A frame that is longer than [`MAX_FRAME`] may be truncated, but not
+    /// to [`MAX_FRAME`] or less.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<bool>;
 }
 
-/// What a wire is, as it is written on a command line.
+/// A wire as it is written on a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireSpec {
     /// `none`: nothing is plugged in.
     None,
     /// `dgram:LOCAL,REMOTE`: two paths.
     Datagrams {
-        /// Where this end receives.
+        /// Path at which this end receives.
         local: PathBuf,
-        /// Where the other end receives.
+        /// Path at which the other end receives.
         remote: PathBuf,
     },
     /// `tap:NAME`: an interface.
     Tap(String),
     /// `udp:LOCAL,REMOTE[,REMOTE...]`: UDP between addresses `IP:PORT`.
     Udp {
-        /// Where this end receives.
+        /// Address at which this end receives.
         local: SocketAddr,
-        /// Where the other ends receive, one or several.
+        /// Addresses at which the other ends receive, one or several.
         remotes: Vec<SocketAddr>,
     },
     /// `pcap:FILE`: frames of the card are written there.
     Pcap(PathBuf),
 }
 
-/// A text that names no wire.
+/// Error of a text that is no wire.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no wire; there are dgram:LOCAL,REMOTE, tap:NAME, udp:LOCAL,REMOTE, pcap:FILE and none"
@@ -139,10 +142,10 @@ impl FromStr for WireSpec {
 }
 
 impl WireSpec {
-    /// Opens this end; a capture and nothing have none.
+    /// Opens this end; `None` for a capture, or if nothing is plugged in.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn open(&self) -> io::Result<Option<Box<dyn Wire>>> {
         Ok(match self {
             Self::None | Self::Pcap(_) => None,
@@ -153,16 +156,16 @@ impl WireSpec {
     }
 }
 
-/// What went over a wire.
+/// Counts of the frames that went over a wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Frames that went out.
+    /// Number of frames that were sent.
     pub sent: u64,
-    /// Frames that went nowhere.
+    /// Number of frames that were lost because there was no receiver.
     pub lost: u64,
-    /// Frames that came in.
+    /// Number of frames that were received.
     pub received: u64,
-    /// What came in and was no frame: too short or too long.
+    /// Number of datagrams that were received and are no frame: too short or too long.
     pub refused: u64,
 }
 
@@ -173,13 +176,14 @@ impl fmt::Display for Traffic {
     }
 }
 
-/// Hands `take` the frames that `next` gives: it receives one into a buffer and returns its length, or [`None`] if there is
-/// none. As [`Wire::receive`] for whoever receives one by one.
+/// Passes the frames that `next` returns to `take`: it receives one into a buffer and returns its
+/// length, or [`None`] if there is none. An implementation of [`Wire::receive`] for wires that
+/// receive one by one.
 fn receive_singly(
     mut next: impl FnMut(&mut [u8]) -> io::Result<Option<usize>>,
     take: &mut dyn FnMut(&[u8]),
 ) -> io::Result<bool> {
-    // One byte more than any frame has, so that a longer one shows.
+    // The buffer has one byte more than any frame, so that a longer one is noticed.
     let mut buffer = [0; MAX_FRAME + 1];
     for received in 0..RECEIVED_AT_ONCE {
         let Some(len) = next(&mut buffer)? else { return Ok(received > 0) };
@@ -188,7 +192,7 @@ fn receive_singly(
     Ok(true)
 }
 
-/// A frame as it arrives at a MAC, padded; `None` if those bytes are none.
+/// Returns a frame as it arrives at a MAC, padded; `None` if the bytes are no frame.
 pub fn frame(bytes: &[u8]) -> Option<Vec<u8>> {
     (ETHERNET..=MAX_FRAME).contains(&bytes.len()).then(|| {
         let mut frame = bytes.to_vec();

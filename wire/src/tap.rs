@@ -14,17 +14,17 @@ use super::{Sent, Wire, receive_singly};
 
 const DEVICE: &str = "/dev/net/tun";
 
-/// The interface's other side.
+/// The other side of a network interface.
 #[derive(Debug)]
 pub struct Tap {
     file: File,
 }
 
 impl Tap {
-    /// Plugs into the interface of that name, which is made if it is not there.
+    /// Plugs into the interface of that name, which is created if it does not exist.
     ///
     /// # Errors
-    /// A name that is too long, or what the operating system says: this needs `CAP_NET_ADMIN`.
+    /// A name that is too long, or an error of the operating system: this needs `CAP_NET_ADMIN`.
     pub fn open(name: &str) -> io::Result<Self> {
         // SAFETY: all zeros is a valid `ifreq`.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         assert_eq!(error.to_string(), "the name has 16 bytes, an interface's at most 15");
         if OpenOptions::new().read(true).write(true).open(DEVICE).is_err() {
-            // Not here, or not for this user; that is all there is to test then.
+            // Without `/dev/net/tun`, or without the permission, only the refusal can be tested.
             assert!(Tap::open("drdma-test").is_err());
             return;
         }

@@ -1,8 +1,9 @@
 //! A wire of UDP datagrams, a frame a datagram: this end, and one or several others, in other processes or on other hosts.
 //!
-//! It is a switch as well. Where a frame goes is learnt from the frames that came: one to an Ethernet address that was
-//! seen goes to the end that it was seen at, any other to all ends. Nothing is encrypted, and whoever can send with the
-//! address of an end can send frames: it is for networks whose hosts trust each other.
+//! It is a switch as well. The destination of a frame is learnt from received frames: one to an
+//! Ethernet address that was seen goes to the end that it was seen at, any other to all ends.
+//! Nothing is encrypted, and anybody who can send with the address of an end can send frames: it is
+//! for networks whose hosts trust each other.
 //!
 //! Datagrams may be lost, doubled and overtaken, as frames may. They are not cut into pieces: a frame that is longer than
 //! the network between the hosts takes is an error.
@@ -24,55 +25,56 @@ use rustix::{io::Errno, net::sockopt};
 
 use super::{Sent, Wire};
 
-/// Bytes that are asked for to hold datagrams that have arrived. The system gives at most `net.core.rmem_max` to whoever
-/// is not privileged.
+/// Size in bytes of the receive buffer that is asked for. The system gives at most
+/// `net.core.rmem_max` to processes without privileges.
 const RECEIVE_BUFFER: usize = 16 << 20;
-/// Ethernet addresses that are remembered; those of more are sent to all ends.
+/// Largest number of Ethernet addresses that are remembered; frames to others go to all ends.
 const ADDRESSES: usize = 4096;
-/// How often one call receives if only strangers' datagrams come.
+/// Number of times that one call receives if only datagrams of strangers arrive.
 const STRANGERS: usize = 64;
-/// Bytes that datagrams may have together which the operating system is given as one, to be cut into segments; and those
-/// which it may put together when they arrive.
+/// Largest number of bytes of datagrams that are passed to the operating system as one, to be cut
+/// into segments; the system may also combine as many on receipt.
 const MAX_SEGMENTED: usize = 65_000;
-/// Buffers that one call receives into. Each takes a datagram, or several that the operating system has put together.
+/// Number of buffers that one call receives into. Each takes a datagram, or several that the
+/// operating system has combined.
 const BUFFERS: usize = 8;
-/// Bytes of such a buffer: those of the longest datagram.
+/// Size of such a buffer in bytes: that of the longest datagram.
 const BUFFER: usize = 65_536;
 
 /// An Ethernet address.
 type Mac = [u8; 6];
 
-/// This end.
+/// This end of the wire.
 #[derive(Debug)]
 pub struct Udp {
     socket: UdpSocket,
     remotes: Vec<SocketAddr>,
-    /// The end that an Ethernet address is at, by its place in `remotes`.
+    /// Index in `remotes` of the end at which each Ethernet address was seen.
     seen_at: HashMap<Mac, usize>,
-    /// The address that was seen last, and at which end: nearly always, it is the next frame's.
+    /// The address that was seen last, and its end: nearly always, the next frame has the same.
     seen_last: Option<(Mac, usize)>,
     /// Sends and receives several datagrams in one call.
     offload: UdpSocketState,
-    /// Frames that go out in one call, one behind the other.
+    /// Frames that are sent in one call, one behind the other.
     outgoing: Vec<u8>,
-    /// [`BUFFERS`] buffers for what arrives.
+    /// [`BUFFERS`] buffers for arriving datagrams.
     arriving: Vec<u8>,
 }
 
 impl Udp {
-    /// Receives at `local` from now on what the ends at `remotes` send. These may come and go.
+    /// Receives at `local` from now on frames of the ends at `remotes`. These may come and go.
     ///
     /// # Errors
-    /// No remote end, or one whose address is of another kind (IPv4, IPv6) than the local one; somebody receives at
-    /// `local`, or what else the operating system says.
+    /// No remote end, or one whose address is of another kind (IPv4, IPv6) than the local one;
+    /// another process receives at `local`, or another error of the operating system.
     pub fn open(local: SocketAddr, remotes: &[SocketAddr]) -> io::Result<Self> {
         Self::over(UdpSocket::bind(local)?, remotes)
     }
 
-    /// The same with a socket that is bound already.
+    /// Like [`open`](Self::open), with a socket that is bound already.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn over(socket: UdpSocket, remotes: &[SocketAddr]) -> io::Result<Self> {
         let local = socket.local_addr()?;
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
@@ -87,7 +89,8 @@ impl Udp {
             sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
         }
         if local.is_ipv4() {
-            // A way that is found to be narrower is an error, not a silent loss.
+            // If a path turns out to have a smaller MTU, sending fails instead of losing frames
+            // silently.
             sockopt::set_ip_mtu_discover(&socket, sockopt::Ipv4PathMtuDiscovery::DO)?;
         }
         Ok(Self {
@@ -101,15 +104,15 @@ impl Udp {
         })
     }
 
-    /// Where this end receives.
+    /// Address at which this end receives.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Says where an Ethernet address is, so that nothing for it goes to all ends.
+    /// Sets the end of an Ethernet address, so that no frame for it goes to all ends.
     ///
     /// # Panics
     /// If there is no such end.
@@ -125,14 +128,15 @@ impl Udp {
         }
     }
 
-    /// Where the card of that frame's destination is, if that is known.
+    /// Returns the end at which the frame's destination is, if that is known.
     fn way(&self, frame: &[u8]) -> Option<SocketAddr> {
         let seen = frame.first_chunk::<6>().and_then(|mac| self.seen_at.get(mac))?;
         Some(self.remotes[*seen])
     }
 
-    /// How many of the first frames can be the segments of one datagram, and where they go: they have the same way and the
-    /// same length, but for the last one, which may be shorter.
+    /// Returns how many of the first frames can be the segments of one datagram, and its
+    /// destination: they have the same destination and the same length, except for the last one,
+    /// which may be shorter.
     fn segments(&self, frames: &[&[u8]]) -> Option<(usize, SocketAddr)> {
         let first = frames.first()?;
         let way = self.way(first)?;
@@ -170,7 +174,7 @@ impl Udp {
         let Err(error) = self.socket.send_to(frame, remote) else { return Ok(Sent::Out) };
         match Errno::from_io_error(&error) {
             Some(Errno::AGAIN | Errno::NOBUFS) => Ok(Sent::Full),
-            // Nobody is there, or there is no way now.
+            // No process receives there, or there is no route now.
             Some(Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH) => Ok(Sent::Lost),
             Some(Errno::MSGSIZE) => {
                 let what = format!(
@@ -193,7 +197,7 @@ impl Wire for Udp {
         if let Some(way) = self.way(frame) {
             return self.send_to(frame, way);
         }
-        // It is out if anybody gets it: that an end with no room misses it is a frame lost.
+        // A frame to all ends counts as sent if any end gets it: an end without room loses a frame.
         let mut sent = Sent::Lost;
         for remote in &self.remotes {
             match self.send_to(frame, *remote)? {
@@ -218,7 +222,8 @@ impl Wire for Udp {
                         continue;
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    // Of which frame that is said, or whether segments are not taken here, shows when they go singly.
+                    // The frame at fault, or missing support for segments, shows when the frames
+                    // are sent singly.
                     Err(_) => {}
                 }
             }
@@ -241,7 +246,7 @@ impl Wire for Udp {
             sent.extend(iter::repeat_n(Sent::Out, count));
             return Ok(());
         }
-        // It is too long for one datagram, or something is wrong: which shows there.
+        // The run is too long for one datagram, or there was an error, which shows there.
         self.send_burst(&frames, sent)
     }
 
@@ -267,7 +272,7 @@ impl Udp {
                 Ok(count) => count,
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => return Ok(false),
-                    // An end that was sent to was not there.
+                    // An end that was sent to did not exist.
                     io::ErrorKind::ConnectionRefused => continue,
                     _ => return Err(error),
                 },
@@ -303,7 +308,7 @@ mod tests {
 
     const HERE: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-    /// Ends that know each other.
+    /// Opens ends that know each other.
     fn ends<const N: usize>() -> [Udp; N] {
         let sockets = [(); N].map(|()| UdpSocket::bind(HERE).unwrap());
         let addresses = sockets.each_ref().map(|socket| socket.local_addr().unwrap());
@@ -314,14 +319,15 @@ mod tests {
         })
     }
 
-    /// A frame from one card to another, by the last bytes of their addresses.
+    /// Makes a frame from one card to another, given the last bytes of their addresses.
     fn frame(from: u8, to: u8, len: usize) -> Vec<u8> {
         let mut frame = vec![from; len];
         frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, from]);
         frame
     }
 
-    /// What has arrived. Datagrams of this host are there when they have been sent.
+    /// Returns the frames that have arrived. Datagrams on this host arrive as soon as they are
+    /// sent.
     fn arrived(end: &mut Udp) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         while end.receive(&mut |frame| frames.push(frame.to_vec())).unwrap() {}
@@ -340,7 +346,7 @@ mod tests {
         a.send(&frame(1, 2, MAX_FRAME)).unwrap();
         assert_eq!(arrived(&mut b), [frame(1, 2, MAX_FRAME)]);
         assert!(arrived(&mut c).is_empty(), "a has seen where 2 is");
-        // A broadcast goes everywhere, and so it does after it was seen as a source.
+        // A broadcast goes to all ends, even after its address was seen as a source.
         let mut broadcast = frame(1, 2, 60);
         broadcast[..6].fill(0xff);
         let mut from_all = frame(2, 1, 60);
@@ -358,7 +364,8 @@ mod tests {
         let (to_b, to_c) = (to(&b), to(&c));
         a.learn([2, 0, 0, 0, 0, 2], to_b);
         a.learn([2, 0, 0, 0, 0, 3], to_c);
-        // More than one datagram of segments takes, then shorter and longer ones, another way, and one that is not known.
+        // More than one datagram of segments takes, then shorter and longer ones, another
+        // destination, and an unknown one.
         let mut frames = vec![frame(1, 2, 4_158); 40];
         frames.extend([60, 60, 61, 1_000, 999, 999].map(|len| frame(1, 2, len)));
         frames.extend([frame(1, 3, 999), frame(1, 3, 999), frame(1, 2, 999), frame(1, 4, 60)]);
@@ -379,7 +386,7 @@ mod tests {
     fn a_run_arrives_as_the_frames_that_it_is_made_of() {
         let [mut a, mut b] = ends();
         a.learn([2, 0, 0, 0, 0, 2], 0);
-        // What one datagram takes, more than that, and a way that is not known.
+        // As many as one datagram takes, more than that, and an unknown destination.
         for (count, to) in [(15, 2), (40, 2), (3, 3)] {
             let mut frames: Vec<_> = (0..count).map(|_| frame(1, to, 4_158)).collect();
             frames.push(frame(1, to, 60));

@@ -9,8 +9,8 @@
 //! | [`write`](mod@write) | writing an image, verifying it, reading it back |
 //!
 //! The flash has two segments. The first holds the *golden* image, which the board falls back to,
-//! and is never written here. The second holds the *main* image. While it is written, the board must
-//! not take what is there for an image: see [`write`](mod@write).
+//! and is never written here. The second holds the *main* image. While it is written, the board
+//! must not take its contents for an image: see [`write`](mod@write).
 
 pub mod mt25q;
 pub mod registers;
@@ -23,11 +23,11 @@ pub use registers::{BarShell, FlashBlock, Layout, Shell};
 pub use stream::{BootWords, SYNC};
 pub use write::{Flash, Outcome, Progress, Stage};
 
-/// Why the flash was not read or written.
+/// Error of reading or writing the flash.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlashError {
-    /// The card reads as ones.
+    /// All registers of the card read as ones.
     #[error(
         "the card does not answer any more: its PCIe link is down, or it was reprogrammed; \
          switch the machine off and on, and run the same command again: what is written already \
@@ -37,55 +37,55 @@ pub enum FlashError {
     /// A register cannot be accessed.
     #[error("cannot access the register at {offset:#x} of BAR0: {source}")]
     Register {
-        /// Its offset.
+        /// Offset of the register.
         offset: u32,
-        /// Why.
+        /// Reason of the failure.
         source: std::io::Error,
     },
-    /// BAR0 does not start as Corundum's does.
+    /// BAR0 does not start with Corundum's list of register blocks.
     #[error(
         "the card does not run Corundum, so that its flash cannot be reached over PCIe; load a \
          bitstream over JTAG first (`make program` in Corundum's folder of the board)"
     )]
     NotCorundum,
-    /// The list of register blocks has no flash.
+    /// The list of register blocks contains no flash.
     #[error("Corundum on this card has no registers for a flash; use JTAG (`make flash`)")]
     NoFlash,
-    /// The flash has another interface.
+    /// The flash is on a parallel bus; the value is the type of its block.
     #[error("the card's flash is on a parallel bus (block {0:#010x}); only SPI is supported")]
     Parallel(u32),
-    /// The block has another version.
+    /// The register block has an unknown version.
     #[error("the flash's registers have version {found:#010x}, not {expected:#010x}")]
     Version {
-        /// What it has.
+        /// Version that was found.
         found: u32,
-        /// What it should have.
+        /// Version that was expected.
         expected: u32,
     },
-    /// The flash is divided in a way that leaves nothing to fall back to, or that is not known.
+    /// The flash is divided in a way that leaves no image to fall back to, or that is unknown.
     #[error(
         "the flash is divided in a way that is not safe to write (format register {0:#010x}): \
          there must be a golden segment and a main one; use JTAG (`make flash`)"
     )]
     Format(u32),
-    /// Nobody answers at the flash's pins.
+    /// No flash answers at the pins; the value is the id that was read.
     #[error(
         "no flash answers at its pins (id {0:02x?}); if another program uses it (the satellite \
          controller's tools, `mqnic-fw`), end that and run this again"
     )]
     Silent([u8; 3]),
-    /// Another chip.
+    /// The chip is of another type.
     #[error("the flash has id {found:02x?}, not {expected:02x?} (mt25qu01g): it is not written")]
     Chip {
-        /// What it says.
+        /// Id that was found.
         found: [u8; 3],
-        /// What it should say.
+        /// Id that was expected.
         expected: [u8; 3],
     },
-    /// The chip does not take a command that changes it.
+    /// The chip does not accept a write enable.
     #[error("the flash takes no write enable before {address:#010x}: it is write-protected")]
     Protected {
-        /// What was to be changed.
+        /// Address in the flash that was to be changed.
         address: u32,
     },
     /// The chip reports a failure.
@@ -94,53 +94,53 @@ pub enum FlashError {
          same command again, and if it fails there again, the flash is worn out or protected"
     )]
     Failed {
-        /// Which operation.
+        /// Name of the operation.
         operation: &'static str,
-        /// Where.
+        /// Address in the flash.
         address: u32,
-        /// The chip's flag status register.
+        /// Value of the chip's flag status register.
         flags: u8,
     },
-    /// An operation does not end.
+    /// An operation did not end in time.
     #[error("the flash is busy for more than {seconds} s ({operation} at {address:#010x})")]
     Busy {
-        /// Which operation.
+        /// Name of the operation.
         operation: &'static str,
-        /// Where.
+        /// Address in the flash.
         address: u32,
-        /// How long it was waited for, in seconds.
+        /// Time that was waited for the chip, in seconds.
         seconds: f32,
     },
-    /// What is read is not what was written.
+    /// A byte that was read back differs from the one written.
     #[error(
         "the flash has {found:#04x} at {address:#010x} where {expected:#04x} was written; run the \
          same command again, and if it differs there again, the flash is worn out"
     )]
     Mismatch {
-        /// Where.
+        /// Address in the flash.
         address: u32,
-        /// What was written.
+        /// Value that was written.
         expected: u8,
-        /// What is read.
+        /// Value that was read.
         found: u8,
     },
-    /// The image does not fit.
+    /// The image is longer than the main segment.
     #[error("the image has {image} B, and the main segment has {segment} B")]
     TooLong {
-        /// Bytes of the image.
+        /// Length of the image in bytes.
         image: usize,
-        /// Bytes of the segment.
+        /// Length of the segment in bytes.
         segment: u32,
     },
-    /// The image has no start that a board would take for one.
+    /// The image has no start that a board recognises.
     #[error(
         "the image has no sync word followed by an IDCODE: it is no bitstream that a board boots"
     )]
     NoStart,
-    /// A bug here: an address outside of the main segment was about to be changed.
+    /// A bug in this module: an address outside of the main segment was about to be changed.
     #[error("{address:#010x} is outside of the main segment, and was left as it is")]
     OutsideMain {
-        /// Where.
+        /// Address in the flash.
         address: u32,
     },
 }

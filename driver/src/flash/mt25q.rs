@@ -13,9 +13,9 @@ use super::{
 
 /// Manufacturer, type (1.8 V) and capacity (1 Gb).
 pub const ID: [u8; 3] = [0x20, 0xbb, 0x21];
-/// Bytes.
+/// Size of the flash in bytes.
 pub const SIZE: u32 = 1 << 27;
-/// Bytes of a page.
+/// Size of a page in bytes.
 pub const PAGE: u32 = 256;
 
 const RESET_ENABLE: u8 = 0x66;
@@ -30,31 +30,32 @@ const READ_QUAD: u8 = 0x6c;
 const PROGRAM: u8 = 0x12;
 const PROGRAM_QUAD: u8 = 0x34;
 
-/// Clocks between address and data of [`READ_QUAD`], as the chip is delivered.
+/// Clocks between address and data of [`READ_QUAD`], in the chip's factory configuration.
 const QUAD_DUMMY: u32 = 8;
-/// Bit of the status register: it may be changed.
+/// Bit of the status register: writing is enabled.
 const ENABLED: u8 = 1 << 1;
-/// Bit of the flag status register: no operation is going on.
+/// Bit of the flag status register: no operation is in progress.
 const READY: u8 = 1 << 7;
-/// Bits of the flag status register: erasing failed, programming failed, it was protected.
+/// Bits of the flag status register: erasing failed, programming failed, the sector was protected.
 const FAILED: u8 = 1 << 5 | 1 << 4 | 1 << 1;
-/// The data sheet's longest times are 1 s for a sector and 1.8 ms for a page.
+/// Longest time that an operation is waited for; those of the data sheet are 1 s for a sector and
+/// 1.8 ms for a page.
 const LONGEST_ERASE: Duration = Duration::from_secs(4);
 const LONGEST_PROGRAM: Duration = Duration::from_millis(50);
-/// Data sheet: a reset is over after at most 30 ms.
+/// Time after a reset, which according to the data sheet takes at most 30 ms.
 const AFTER_RESET: Duration = Duration::from_millis(30);
 
-/// What is erased at once.
+/// Unit of erasing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Erase {
-    /// 4 KiB.
+    /// A subsector of 4 KiB.
     Subsector,
-    /// 64 KiB.
+    /// A sector of 64 KiB.
     Sector,
 }
 
 impl Erase {
-    /// Its bytes.
+    /// Size in bytes.
     pub fn bytes(self) -> u32 {
         match self {
             Self::Subsector => 1 << 12,
@@ -77,7 +78,7 @@ impl Erase {
     }
 }
 
-/// The chip behind the pins. Dropping it leaves it deselected and idle, unless a call failed.
+/// The chip behind the pins. Dropping it leaves the chip deselected and idle, unless a call failed.
 #[derive(Debug)]
 pub struct Chip<S> {
     spi: Spi<S>,
@@ -85,11 +86,11 @@ pub struct Chip<S> {
 }
 
 impl<S: Shell> Chip<S> {
-    /// Waits for what an earlier process may have left running, resets the chip, and checks that it
-    /// is the expected one.
+    /// Waits for an operation that an earlier process may have left running, resets the chip, and
+    /// checks that it is the expected one.
     ///
     /// # Errors
-    /// Nobody answers, it is another chip, or the card is gone.
+    /// No chip answers, it is another chip, or the card is gone.
     pub fn open(shell: S, control: u32) -> Result<Self, FlashError> {
         let mut chip = Self { spi: Spi::new(shell, control), lines: Lines::One };
         chip.spi.deselect()?;
@@ -100,7 +101,7 @@ impl<S: Shell> Chip<S> {
             return Err(FlashError::Silent(id));
         }
         match idle {
-            // How an earlier process's operation ended is none of this one's business.
+            // The result of an earlier process's operation does not matter here.
             Ok(()) | Err(FlashError::Failed { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -115,20 +116,21 @@ impl<S: Shell> Chip<S> {
         Ok(chip)
     }
 
-    /// The registers.
+    /// Registers of the shell.
     pub fn shell(&mut self) -> &mut S {
         self.spi.shell()
     }
 
-    /// Over how many lines data goes.
+    /// Number of lines that data go over.
     pub fn lines(&self) -> Lines {
         self.lines
     }
 
-    /// Uses four lines if what is read over them is what is read over one. They are not on every
-    /// board what they should be, and a flash that was set up otherwise has other dummy clocks.
+    /// Uses four lines if reading over them gives the same as reading over one. Some boards do not
+    /// connect them, and a flash with another configuration has other dummy clocks.
     fn choose_lines(&mut self) -> Result<(), FlashError> {
-        // The golden image starts with bytes that show each line: the bus width's pattern, the sync word.
+        // The golden image starts with bytes that test each line: the bus width's pattern, the sync
+        // word.
         let (mut one, mut four) = ([0; PAGE as usize], [0; PAGE as usize]);
         self.read(0, &mut one)?;
         self.lines = Lines::Four;
@@ -170,13 +172,13 @@ impl<S: Shell> Chip<S> {
         self.spi.deselect()
     }
 
-    /// Clears those bits from `address` on that are 0 in `bytes`, which lie in one page.
+    /// Clears those bits from `address` on that are 0 in `bytes`, which must lie in one page.
     ///
     /// # Errors
     /// The chip is protected or reports a failure, or the card is gone.
     ///
     /// # Panics
-    /// `bytes` leave the page, or are none.
+    /// If `bytes` leave the page, or are empty.
     pub fn program(&mut self, address: u32, bytes: &[u8]) -> Result<(), FlashError> {
         let last = address + bytes.len() as u32 - 1;
         assert!(!bytes.is_empty() && address / PAGE == last / PAGE, "one page at a time");
@@ -194,7 +196,7 @@ impl<S: Shell> Chip<S> {
     /// The chip is protected or reports a failure, or the card is gone.
     ///
     /// # Panics
-    /// No such sector starts at `address`.
+    /// If no such sector starts at `address`.
     pub fn erase(&mut self, address: u32, erase: Erase) -> Result<(), FlashError> {
         assert!(address.is_multiple_of(erase.bytes()), "{address:#x} is in the middle of a sector");
         self.enable(address)?;
@@ -208,8 +210,9 @@ impl<S: Shell> Chip<S> {
         if status & ENABLED == 0 { Err(FlashError::Protected { address }) } else { Ok(()) }
     }
 
-    /// Waits until an operation is over, and for how it ended. The flag status register is read and
-    /// not the status register: in a stack of two dies as this chip, it is the one that must be.
+    /// Waits until an operation has ended, and checks its result. It reads the flag status register
+    /// instead of the status register, as the data sheet requires for a stack of two dies such as
+    /// this chip.
     fn wait(
         &mut self,
         operation: &'static str,

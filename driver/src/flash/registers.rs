@@ -1,8 +1,8 @@
-//! The shell's registers for the flash: which block they are in, and how the flash is divided.
+//! The shell's registers for the flash: their register block, and the division of the flash.
 //!
 //! Corundum's registers in BAR0 are a list of blocks: type, version, offset of the next one. The
-//! block of an SPI flash has a register that says how the flash is divided, and one whose bits are
-//! the flash's pins.
+//! block of an SPI flash has a register with the division of the flash, and one whose bits are the
+//! flash's pins.
 
 use std::{io, ops::Range, thread, time::Duration};
 
@@ -11,24 +11,24 @@ use crate::pci::{Bar, corundum};
 
 /// Type of the block for an SPI flash.
 pub const SPI_TYPE: u32 = 0x0000_c120;
-/// Its version.
+/// Version of the block for an SPI flash.
 pub const SPI_VERSION: u32 = 0x0000_0200;
 /// Type of the block for a flash on a parallel bus.
 pub const PARALLEL_TYPE: u32 = 0x0000_c121;
-/// Offset of the register that says how the flash is divided, from the block's.
+/// Offset in the block of the register with the division of the flash.
 pub const FORMAT: u32 = 0x0c;
-/// Offset of the register of the pins, from the block's.
+/// Offset in the block of the register of the pins.
 pub const CONTROL: u32 = 0x10;
 
-/// Registers of BAR0, and time.
+/// Access to registers of BAR0, and to time.
 pub trait Shell {
-    /// Reads a register, after everything that was written before has arrived.
+    /// Reads a register, after all earlier writes have arrived.
     ///
     /// # Errors
     /// There is no such register.
     fn read(&mut self, offset: u32) -> io::Result<u32>;
 
-    /// Writes a register; this may return before it has arrived.
+    /// Writes a register; this may return before the write has arrived.
     ///
     /// # Errors
     /// There is no such register.
@@ -70,12 +70,12 @@ impl Shell for BarShell {
     }
 }
 
-/// Where the registers of the flash are, and what they say of it.
+/// The register block of the flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashBlock {
-    /// Offset of the register of the pins.
+    /// Offset in BAR0 of the register of the pins.
     pub control: u32,
-    /// How the flash is divided, as the register has it.
+    /// Value of the register with the division of the flash.
     pub format: u32,
 }
 
@@ -86,7 +86,7 @@ impl FlashBlock {
     /// The card does not answer, runs something else, or has no flash of this kind.
     pub fn find(shell: &mut impl Shell) -> Result<Self, FlashError> {
         let found = Self::listed(shell);
-        // A card may vanish at any moment, and what it said last made no sense then.
+        // If the card vanished during the search, the values that were read are meaningless.
         if found.is_err() && read(shell, 4)? == u32::MAX {
             return Err(FlashError::Gone);
         }
@@ -121,22 +121,23 @@ pub(super) fn read(shell: &mut impl Shell, offset: u32) -> Result<u32, FlashErro
     shell.read(offset).map_err(|source| FlashError::Register { offset, source })
 }
 
-/// How the flash is divided: byte addresses.
+/// Division of the flash into segments, as ranges of byte addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The image that the board falls back to.
+    /// Segment of the image that the board falls back to.
     pub golden: Range<u32>,
-    /// The image that the board boots.
+    /// Segment of the image that the board boots.
     pub main: Range<u32>,
 }
 
 impl Layout {
-    /// From the format register of a flash of `size` bytes: bits 3..0 are the number of segments,
-    /// 7..4 the one that is booted, 11..8 the one that is fallen back to, 31..12 the size of the
-    /// first in 4 KiB, 0 for half of the flash.
+    /// Decodes the format register of a flash of `size` bytes: bits 3..0 are the number of
+    /// segments, 7..4 the segment that is booted, 11..8 the segment that is fallen back to, 31..12
+    /// the size of the first in units of 4 KiB, 0 for half of the flash.
     ///
     /// # Errors
-    /// There are not two segments, of which the second is booted and the first fallen back to.
+    /// [`FlashError::Format`] unless there are two segments, of which the second is booted and the
+    /// first fallen back to.
     pub fn new(format: u32, size: u32) -> Result<Self, FlashError> {
         let first = match format & !0xfff {
             0 => size / 2,

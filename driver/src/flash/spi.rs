@@ -12,19 +12,19 @@ use super::{
 const OUTPUT: u32 = 8;
 const CLOCK: u32 = 1 << 16;
 const DESELECT: u32 = 1 << 17;
-/// Bits that the register has.
+/// Mask of the bits that the register has.
 const BITS: u32 = 0xf | 0xf << OUTPUT | CLOCK | DESELECT;
 
-/// Over how many lines bytes go.
+/// Lines that bytes are transferred over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
-    /// Line 0 to the chip, line 1 from it.
+    /// Line 0 to the chip, line 1 from the chip.
     One,
     /// All four lines, in either direction.
     Four,
 }
 
-/// The pins.
+/// The pins of the flash.
 #[derive(Debug)]
 pub struct Spi<S> {
     shell: S,
@@ -37,12 +37,12 @@ impl<S: Shell> Spi<S> {
         Self { shell, control }
     }
 
-    /// The registers.
+    /// Registers of the shell.
     pub fn shell(&mut self) -> &mut S {
         &mut self.shell
     }
 
-    /// Gives the pins back.
+    /// Returns the registers.
     pub fn into_shell(self) -> S {
         self.shell
     }
@@ -52,7 +52,7 @@ impl<S: Shell> Spi<S> {
         self.shell.write(offset, pins).map_err(|source| FlashError::Register { offset, source })
     }
 
-    /// The pins; everything set before has arrived.
+    /// Reads the pins, after all earlier writes have arrived.
     fn pins(&mut self) -> Result<u32, FlashError> {
         let pins = read(&mut self.shell, self.control)?;
         // A card that is gone reads as ones.
@@ -68,8 +68,9 @@ impl<S: Shell> Spi<S> {
         self.pins().map(drop)
     }
 
-    /// Clocks that the chip does not see. The first ones after the FPGA was configured never reach
-    /// the pin: the FPGA hands its configuration clock over meanwhile (UG570, `USRCCLKO`).
+    /// Sends clocks while the chip is not selected. The first clocks after the FPGA was configured
+    /// do not reach the pin: the FPGA is then switching its configuration clock over (UG570,
+    /// `USRCCLKO`).
     ///
     /// # Errors
     /// The card is gone.
@@ -81,7 +82,7 @@ impl<S: Shell> Spi<S> {
         self.pins().map(drop)
     }
 
-    /// Sends bytes; selects the chip if it is not.
+    /// Sends bytes; selects the chip if it is not selected.
     ///
     /// # Errors
     /// The card is gone.
@@ -96,14 +97,14 @@ impl<S: Shell> Spi<S> {
                 self.set(data)?;
                 self.set(data | CLOCK)?;
             }
-            // Posted writes must not pile up, and the clock ends low.
+            // Waits for posted writes, so that they do not pile up, and leaves the clock low.
             self.set(outputs)?;
             self.pins()?;
         }
         Ok(())
     }
 
-    /// Clocks in a command during which no line is driven.
+    /// Sends clocks during which no line is driven, as part of a command.
     ///
     /// # Errors
     /// The card is gone.
@@ -116,7 +117,7 @@ impl<S: Shell> Spi<S> {
         self.pins().map(drop)
     }
 
-    /// Receives bytes of the command that was sent.
+    /// Receives bytes of the current command.
     ///
     /// # Errors
     /// The card is gone.
@@ -130,7 +131,7 @@ impl<S: Shell> Spi<S> {
             for _ in (0..8).step_by(width) {
                 self.set(0)?;
                 // The chip drives from the falling edge on, and the pins reach the register late:
-                // the first read is for the time that it takes.
+                // the first read only spends that time.
                 self.pins()?;
                 let data = self.pins()? >> first & ((1 << width) - 1);
                 *byte = *byte << width | data as u8;

@@ -1,32 +1,32 @@
 //! Configuration streams of UltraScale+ FPGAs, as far as booting needs them (UG570, "Configuration
 //! Packets").
 //!
-//! What a board finds in its flash is skipped until the sync word, which may lie at any byte. From there
-//! on words of 32 bits, big-endian, are packets: a header that names a register, and what is written
-//! to it. A stream names the IDCODE of its FPGA before its first frame, and an FPGA with another
-//! IDCODE stops there and falls back. A stream for an FPGA of several dies carries those of the other
-//! dies within it, each with a sync word of its own.
+//! A board skips the contents of its flash up to the sync word, which may lie at any byte. From
+//! there on words of 32 bits, big-endian, are packets: a header that names a register, and the
+//! words that are written to it. A stream names the IDCODE of its FPGA before its first frame, and
+//! an FPGA with another IDCODE stops there and falls back. A stream for an FPGA of several dies
+//! contains those of the other dies, each with a sync word of its own.
 
 /// The sync word.
 pub const SYNC: [u8; 4] = [0xaa, 0x99, 0x55, 0x66];
 
-/// Register of the frames' data.
+/// Number of the register of the frames' data.
 const FDRI: u32 = 2;
-/// Register of the IDCODE.
+/// Number of the register of the IDCODE.
 const IDCODE: u32 = 12;
-/// The version in an IDCODE, which FPGAs of one type differ in.
+/// Mask of the revision in an IDCODE, in which FPGAs of one type differ.
 const REVISION: u32 = 0xf000_0000;
 
-/// A header: register and number of words that follow.
+/// A packet header: register and number of words that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Header {
-    /// To a register; only what is written has words.
+    /// Access to a register; only a write has words behind it.
     Register { register: u32, words: usize },
     /// More words for the register named before.
     More { words: usize },
     /// A dummy word, which is skipped.
     Pad,
-    /// None of these.
+    /// None of the above.
     Unknown,
 }
 
@@ -43,7 +43,7 @@ impl Header {
     }
 }
 
-/// Where a stream has the words without which no board boots it.
+/// Positions in a stream of the words without which no board boots it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BootWords {
     /// Offsets of all sync words, at any byte; ascending. The first is where the stream starts.
@@ -54,7 +54,7 @@ pub struct BootWords {
 }
 
 impl BootWords {
-    /// Looks for them.
+    /// Searches a stream for these words.
     pub fn find(bytes: &[u8]) -> Self {
         let syncs: Vec<_> = (0..bytes.len().saturating_sub(3))
             .filter(|at| bytes[*at] == SYNC[0] && bytes[*at..*at + 4] == SYNC)
@@ -69,7 +69,7 @@ impl BootWords {
     }
 }
 
-/// The first IDCODE of the packets from `at` on.
+/// Returns the first IDCODE of the packets from `at` on.
 fn idcode(bytes: &[u8], mut at: usize) -> Option<(usize, u32)> {
     loop {
         let header = Header::of(word(bytes, at)?);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_idcode_follows_the_first_sync_word_behind_other_packets() {
-        // Two words to the register CMD among no-operations.
+        // Packets: two words to the register CMD among no-operations.
         let packets = [NOP, 0x3000_8002, 7, WRITE_IDCODE, 0, !0, WRITE_IDCODE, 0x14b7_7093];
         let found = BootWords::find(&stream(&[&[!0, SYNC_WORD], &packets[..]].concat()));
         assert_eq!(found.syncs, [4]);
@@ -129,7 +129,7 @@ mod tests {
             vec![SYNC_WORD, WRITE_IDCODE],
             vec![SYNC_WORD, 0x57ff_ffff, WRITE_IDCODE, 5],
             vec![SYNC_WORD, 0xe000_0000, WRITE_IDCODE, 5],
-            // Read, not written.
+            // A read of the IDCODE register, not a write.
             vec![SYNC_WORD, 0x2801_8001, 5],
         ] {
             assert_eq!(BootWords::find(&stream(&words)).idcode, None, "{words:x?}");

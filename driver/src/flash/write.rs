@@ -1,20 +1,20 @@
 //! Writing an image so that a board never boots a part of one.
 //!
-//! A board that looks into the main segment takes the first sync word there for an image's start; it
-//! then wants its own IDCODE, and falls back to the golden image if it reads another. So the IDCODE
-//! that follows the first sync word is the first thing that goes and the last that comes:
+//! A board takes the first sync word in the main segment for an image's start; it then expects its
+//! own IDCODE, and falls back to the golden image if it reads another. So the IDCODE behind the
+//! first sync word is cleared first and programmed last:
 //!
-//! 1. *Survey*: the segment is read as far as the image reaches, and what an older image left behind
-//!    it. Sectors that are right already are kept, so that an interrupted run is continued by the same
-//!    command.
+//! 1. *Survey*: the segment is read as far as the image reaches, and an older image behind it.
+//!    Sectors that are correct already are kept, so that the same command continues an interrupted
+//!    run.
 //! 2. *Disarm*: the old IDCODE is cleared to 0, then every sync word, the first one last.
 //! 3. *Write*: sector by sector is erased if it must be, programmed with everything but the
 //!    new image's sync words and IDCODE, and read back.
 //! 4. *Arm*: the sync words are programmed, the first one first, and then the IDCODE.
 //!
-//! Programming clears bits of a word, in no order: whatever moment the power goes at, an IDCODE is
-//! the old one with the whole old image behind it, the new one with the whole new image behind it,
-//! or none. This does not rest on the stream's own checksums.
+//! Programming clears bits of a word, in no order. So whenever the power fails, the IDCODE is the
+//! old one with the whole old image behind it, the new one with the whole new image behind it, or
+//! neither. This does not depend on the stream's own checksums.
 
 use std::ops::Range;
 
@@ -23,10 +23,10 @@ use super::{
     mt25q::{PAGE, SIZE},
 };
 
-/// What a run is at.
+/// Stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Reading what is there.
+    /// Reading the current contents.
     Survey,
     /// Erasing, programming and reading back.
     Write,
@@ -34,23 +34,23 @@ pub enum Stage {
     Read,
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What it is at.
+    /// Current stage.
     pub stage: Stage,
-    /// Bytes that are done.
+    /// Number of bytes that are done.
     pub done: usize,
-    /// Bytes that are to be done.
+    /// Number of bytes of the whole stage.
     pub total: usize,
 }
 
-/// What was found or done.
+/// Result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Bytes that were right already.
+    /// Number of bytes that were correct already.
     pub kept: usize,
-    /// Bytes that were written anew.
+    /// Number of bytes that were written.
     pub written: usize,
 }
 
@@ -61,7 +61,8 @@ pub struct Flash<S> {
     layout: Layout,
 }
 
-/// A sector of the main segment, of whichever size can be erased without touching the golden one.
+/// A sector or subsector of the main segment, of the largest size that does not touch the golden
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Block {
     start: u32,
@@ -80,13 +81,13 @@ impl Block {
         self.start + self.erase.bytes()
     }
 
-    /// Where it is in bytes that start with the segment.
+    /// Range of the block relative to the start of the segment.
     fn within(self, segment: &Range<u32>) -> Range<usize> {
         (self.start - segment.start) as usize..(self.end() - segment.start) as usize
     }
 }
 
-/// What the segment has, and what it shall have, as far as either matters.
+/// Current and new contents of the segment, as far as they matter.
 struct Plan {
     blocks: Vec<Block>,
     found: Vec<u8>,
@@ -95,22 +96,22 @@ struct Plan {
 }
 
 impl<S: Shell> Flash<S> {
-    /// Finds the flash and gets it ready.
+    /// Finds the flash and prepares it.
     ///
     /// # Errors
-    /// There is none that can be written safely, or the card is gone.
+    /// There is no flash that can be written safely, or the card is gone.
     pub fn open(mut shell: S) -> Result<Self, FlashError> {
         let block = FlashBlock::find(&mut shell)?;
         let layout = Layout::new(block.format, SIZE)?;
         Ok(Self { chip: Chip::open(shell, block.control)?, layout })
     }
 
-    /// How the flash is divided.
+    /// Division of the flash into segments.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The registers.
+    /// Registers of the shell.
     pub fn shell(&mut self) -> &mut S {
         self.chip.shell()
     }
@@ -138,7 +139,8 @@ impl<S: Shell> Flash<S> {
     /// Compares the main segment with an image.
     ///
     /// # Errors
-    /// It differs, with the first byte that does; it does not fit; the card is gone.
+    /// The contents differ (the error names the first byte that does), the image does not fit, or
+    /// the card is gone.
     pub fn verify(
         &mut self,
         image: &[u8],
@@ -151,7 +153,8 @@ impl<S: Shell> Flash<S> {
         compare(start, image, &found)
     }
 
-    /// Makes an image what the board boots. What is right already is not touched.
+    /// Makes an image the one that the board boots. Sectors that are correct already are not
+    /// touched.
     ///
     /// # Errors
     /// The image has no start or does not fit, the chip failed, or the card is gone. After an error
@@ -180,7 +183,7 @@ impl<S: Shell> Flash<S> {
         Ok(())
     }
 
-    /// Reads what there is where the image will be, and behind it until a sector is blank.
+    /// Reads the contents where the image will be, and behind it until a sector is blank.
     fn survey(
         &mut self,
         image: &[u8],
@@ -213,7 +216,7 @@ impl<S: Shell> Flash<S> {
         Ok(Plan { blocks, found, wanted, words })
     }
 
-    /// Makes whatever is there no image.
+    /// Clears the words that make the current contents an image.
     fn disarm(&mut self, plan: &mut Plan) -> Result<(), FlashError> {
         let old = BootWords::find(&plan.found);
         let idcode = old.idcode.map(|(at, _)| at);
@@ -224,7 +227,7 @@ impl<S: Shell> Flash<S> {
         Ok(())
     }
 
-    /// Writes everything but what makes it an image.
+    /// Writes everything but the words that make it an image.
     fn write_blocks(
         &mut self,
         plan: &Plan,
@@ -268,7 +271,7 @@ impl<S: Shell> Flash<S> {
         compare(block.start, wanted, &found)
     }
 
-    /// Writes what makes it an image.
+    /// Writes the words that make it an image.
     fn arm(&mut self, plan: &Plan) -> Result<(), FlashError> {
         for at in plan.boot_words() {
             let word = &plan.wanted[at..at + 4];
@@ -297,7 +300,7 @@ impl<S: Shell> Flash<S> {
     }
 }
 
-/// Nothing outside of the main segment is ever changed.
+/// Refuses addresses outside of the main segment.
 fn guard(main: &Range<u32>, address: u32) -> Result<(), FlashError> {
     if main.contains(&address) {
         return Ok(());
@@ -306,8 +309,8 @@ fn guard(main: &Range<u32>, address: u32) -> Result<(), FlashError> {
 }
 
 impl Plan {
-    /// Offsets of the words that make it an image, in the order in which they are written. Words that
-    /// overlap others lie in the sync words' range as well.
+    /// Offsets of the words that make it an image, in the order in which they are written. Words
+    /// that overlap others lie in the sync words' range as well.
     fn boot_words(&self) -> impl Iterator<Item = usize> + use<> {
         let idcode = self.words.idcode.map(|(at, _)| at);
         self.words.syncs.clone().into_iter().chain(idcode)

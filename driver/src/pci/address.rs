@@ -1,4 +1,4 @@
-//! Where a function sits on the PCI buses.
+//! Addresses of PCI functions.
 
 use std::{fmt, str::FromStr};
 
@@ -18,7 +18,7 @@ pub struct PciAddress {
 impl FromStr for PciAddress {
     type Err = PciError;
 
-    /// Reads `0000:65:00.0`, or `65:00.0` in domain 0; everything is hexadecimal.
+    /// Parses `0000:65:00.0`, or `65:00.0` in domain 0; all numbers are hexadecimal.
     fn from_str(text: &str) -> Result<Self, PciError> {
         parse(text).ok_or_else(|| PciError::Address(text.to_owned()))
     }
@@ -34,7 +34,7 @@ fn parse(text: &str) -> Option<PciAddress> {
         (valid && value <= limit).then_some(value)
     };
     Some(PciAddress {
-        // Bridges inside of some processors have domains of five digits and more.
+        // Bridges inside of some processors have domains of five or more digits.
         domain: field(domain, 4..=8, u32::MAX)?,
         bus: field(bus, 1..=2, 0xff)? as u8,
         device: field(device, 1..=2, 0x1f)? as u8,

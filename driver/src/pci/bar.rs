@@ -1,4 +1,4 @@
-//! A BAR in this process's address space.
+//! A mapped BAR.
 
 use std::{
     io,
@@ -7,7 +7,7 @@ use std::{
 
 use memmap2::MmapRaw;
 
-/// The registers behind a base address register, or the first of them: 32-bit words, little-endian.
+/// Registers of a base address register, all or the first of them: 32-bit words, little-endian.
 #[derive(Debug)]
 pub struct Bar {
     mapping: MmapRaw,
@@ -25,7 +25,7 @@ impl Bar {
         Self { mapping, writable: false }
     }
 
-    /// Bytes that are mapped.
+    /// Number of bytes that are mapped.
     pub fn len(&self) -> usize {
         self.mapping.len()
     }
@@ -35,7 +35,7 @@ impl Bar {
         self.len() == 0
     }
 
-    /// The word at `offset`, if it is aligned and mapped.
+    /// Returns the word at `offset`, if it is aligned and mapped.
     fn word(&self, offset: u32) -> io::Result<*mut u32> {
         let offset = offset as usize;
         if !offset.is_multiple_of(4) || offset.saturating_add(4) > self.len() {
@@ -45,10 +45,10 @@ impl Bar {
         Ok(self.mapping.as_mut_ptr().wrapping_add(offset).cast())
     }
 
-    /// Reads a register, and then whatever is read after.
+    /// Reads a register; later reads are not reordered before it.
     ///
     /// # Errors
-    /// There is none at `offset`.
+    /// There is no register at `offset`.
     #[inline]
     pub fn read(&self, offset: u32) -> io::Result<u32> {
         let word = self.word(offset)?;
@@ -59,17 +59,18 @@ impl Bar {
         Ok(u32::from_le(value))
     }
 
-    /// Writes a register, after everything that was written before.
+    /// Writes a register; earlier writes are not reordered behind it.
     ///
     /// # Errors
-    /// There is none at `offset`, or the BAR is mapped for reading alone.
+    /// There is no register at `offset`, or the BAR is mapped for reading alone.
     #[inline]
     pub fn write(&self, offset: u32, value: u32) -> io::Result<()> {
         let word = self.word(offset)?;
         if !self.writable {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        // The device may fetch from memory what was stored before, as soon as it sees this.
+        // As soon as the device sees this write, it may fetch data from memory that was stored
+        // before.
         fence(Ordering::SeqCst);
         // SAFETY: as in `read`, and the mapping is for writing.
         unsafe { word.write_volatile(value.to_le()) };

@@ -1,4 +1,5 @@
-//! Giving a function to `vfio-pci`, so that this process may drive it, and back to the host.
+//! Binding a function to `vfio-pci`, so that this process may drive it, and giving it back to the
+//! host.
 
 use std::{
     fs::OpenOptions,
@@ -11,12 +12,12 @@ use super::{PciAddress, PciError, Sysfs};
 /// The driver that hands functions to processes.
 const VFIO: &str = "vfio-pci";
 
-/// Writing to files of sysfs, which makes the kernel do something.
+/// Writing to files of sysfs, by which the kernel is controlled.
 pub trait Attributes {
     /// Writes `text` in one piece.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error that the kernel returned.
     fn store(&self, path: &Path, text: &str) -> io::Result<()>;
 }
 
@@ -30,19 +31,19 @@ impl Attributes for Kernel {
     }
 }
 
-/// What [`Binder::bind`] did.
+/// Result of [`Binder::bind`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The function's IOMMU group.
+    /// Number of the function's IOMMU group.
     pub group: u32,
-    /// The driver that had it before; `vfio-pci` if there was nothing to do.
+    /// Driver that the function was bound to before; `vfio-pci` if it already was.
     pub before: Option<String>,
 }
 
-/// What [`Binder::unbind`] did.
+/// Result of [`Binder::unbind`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unbound {
-    /// The driver that has the function now; `None` if the host has no driver for it.
+    /// Driver that the function is bound to now; `None` if the host has no driver for it.
     pub driver: Option<String>,
 }
 
@@ -54,14 +55,14 @@ pub struct Binder<A = Kernel> {
 }
 
 impl Binder {
-    /// Binds functions of the running kernel, whose sysfs this is.
+    /// A binder for the functions of the running kernel, whose sysfs is given.
     pub fn new(sysfs: Sysfs) -> Self {
         Self::with(sysfs, Kernel)
     }
 }
 
 impl<A: Attributes> Binder<A> {
-    /// Binds functions by `attributes`.
+    /// A binder that writes through `attributes`.
     pub fn with(sysfs: Sysfs, attributes: A) -> Self {
         Self { sysfs, attributes }
     }
@@ -71,14 +72,14 @@ impl<A: Attributes> Binder<A> {
         result.map_err(|source| PciError::write(path, source))
     }
 
-    /// Takes a function from the driver that has it and gives it to `vfio-pci`, which keeps it
-    /// until the machine is booted again or [`unbind`](Self::unbind) gives it back. Only cards are
-    /// taken, unless `force` is set. Nothing happens if `vfio-pci` has it already.
+    /// Takes a function from its driver and binds it to `vfio-pci`, until the next boot or until
+    /// [`unbind`](Self::unbind). Only cards are taken, unless `force` is set. Nothing happens if
+    /// `vfio-pci` has it already.
     ///
     /// # Errors
-    /// There is no such function, no IOMMU or no `vfio-pci`; it is no card; this process may not;
-    /// the kernel does not want to, and the driver from before has the function again. That
-    /// others in the group belong to the host is no error here: they may be bound next.
+    /// There is no such function, no IOMMU or no `vfio-pci`; the function is no card; this process
+    /// has no permission; or the kernel refuses, and the function is bound to its earlier driver
+    /// again. It is no error that others in the group belong to the host: they may be bound next.
     pub fn bind(&self, address: PciAddress, force: bool) -> Result<Bound, PciError> {
         let device = self.sysfs.device(address)?;
         let group = device.iommu_group.ok_or(PciError::NoIommu(address))?;
@@ -96,15 +97,15 @@ impl<A: Attributes> Binder<A> {
         if driver.as_deref() == Some(VFIO) {
             return Ok(bound);
         }
-        // A host's driver that was sent away comes back.
+        // Returns the function to the host's driver that it was taken from.
         let driver = self.hand_over(address, "\n")?;
         Err(PciError::Refused { address, driver })
     }
 
-    /// Gives a function back to the driver of the host that wants it.
+    /// Gives a function back to the host's driver for it.
     ///
     /// # Errors
-    /// There is no such function; `vfio-pci` has not got it; this process may not.
+    /// There is no such function, it is not bound to `vfio-pci`, or this process has no permission.
     pub fn unbind(&self, address: PciAddress) -> Result<Unbound, PciError> {
         let driver = self.sysfs.device(address)?.driver;
         if driver.as_deref() != Some(VFIO) {
@@ -114,7 +115,8 @@ impl<A: Attributes> Binder<A> {
         Ok(Unbound { driver })
     }
 
-    /// Frees a function and lets the kernel find a driver: `wanted`, or any if that is empty.
+    /// Unbinds a function and lets the kernel probe for a driver: `wanted`, or any if that is
+    /// empty.
     fn hand_over(&self, address: PciAddress, wanted: &str) -> Result<Option<String>, PciError> {
         let folder = self.sysfs.folder(address);
         let text = address.to_string();
@@ -122,8 +124,8 @@ impl<A: Attributes> Binder<A> {
         if self.sysfs.device(address)?.driver.is_some() {
             self.store(folder.join("driver/unbind"), &text)?;
         }
-        // The kernel answers EINVAL and the like if the driver does not take the function; whether
-        // it did is what counts.
+        // The kernel answers EINVAL or another error if the driver does not take the function; only
+        // the resulting driver matters.
         let probed = self.store(self.sysfs.bus().join("drivers_probe"), &text);
         if let Err(error @ PciError::Permission(_)) = probed {
             return Err(error);

@@ -1,4 +1,4 @@
-//! What a Corundum card has in BAR0: lists of register blocks, each with a type, a version and the
+//! Register blocks of a Corundum card in BAR0: lists of blocks, each with a type, a version and the
 //! offset of the next one. The first list identifies the card; others open its ports.
 
 use serde::Serialize;
@@ -7,53 +7,53 @@ use super::Bar;
 
 /// Type of the block of the firmware's ids, the first of the list.
 const FIRMWARE: u32 = 0xffff_ffff;
-/// Its version.
+/// Version of that block.
 const FIRMWARE_VERSION: u32 = 0x0000_0100;
-/// Type of the block that says which application the card carries.
+/// Type of the block with the id of the application that the card carries.
 const APPLICATION: u32 = 0x0000_c005;
-/// Type of the block that says where the interfaces are.
+/// Type of the block with the places of the interfaces.
 const INTERFACES: u32 = 0x0000_c000;
-/// Type of the block that says where a port's own list is.
+/// Type of the block with the place of a port's own list.
 const PORT: u32 = 0x0000_c002;
 /// Type of the block that controls a port.
 const PORT_CONTROL: u32 = 0x0000_c003;
-/// Its first version in which a port can be opened.
+/// First version of that block with which a port can be opened.
 const PORT_CONTROL_VERSION: u32 = 0x0000_0300;
-/// Offsets in it: transmitting, receiving.
+/// Offsets in that block of the registers that enable transmitting and receiving.
 const PORT_DIRECTIONS: [u32; 2] = [0x10, 0x14];
-/// Interfaces that are looked at.
+/// Largest number of interfaces that are read.
 const MAX_INTERFACES: u32 = 16;
-/// Blocks that are looked at: lists are far shorter, unless they go in a circle.
+/// Largest number of blocks that are read: lists are far shorter, unless they are circular.
 const BLOCKS: usize = 64;
 
-/// What a Corundum card says of itself.
+/// Identification of a Corundum card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Firmware {
     /// JTAG id of the FPGA.
     pub fpga_id: u32,
     /// Id of the firmware.
     pub firmware_id: u32,
-    /// Its version, a part in each byte.
+    /// Version of the firmware, a part in each byte.
     pub firmware_version: u32,
     /// Id of the board.
     pub board_id: u32,
-    /// Its version.
+    /// Version of the board.
     pub board_version: u32,
-    /// When it was built, in seconds since 1970.
+    /// Time of the build, in seconds since 1970.
     pub build_time: u32,
-    /// Start of the commit's hash that it was built from.
+    /// First digits of the hash of the commit that it was built from.
     pub commit: u32,
-    /// Id of the application that it carries, if any.
+    /// Id of the application in the card, if there is one.
     pub application: Option<u32>,
 }
 
 impl Firmware {
-    /// Reads what the card says, or `None` if it does not answer as a Corundum card does.
+    /// Reads the identification; `None` if the card does not answer as a Corundum card does.
     pub fn read(bar: &Bar) -> Option<Self> {
         Self::read_with(|offset| bar.read(offset).ok())
     }
 
-    /// The same through a function that reads a register of BAR0, if there is one.
+    /// Like [`read`](Self::read), with a function that reads a register of BAR0, or returns `None`.
     pub fn read_with(mut word: impl FnMut(u32) -> Option<u32>) -> Option<Self> {
         if !is_start(word(0)?, word(4)?) {
             return None;
@@ -77,8 +77,9 @@ pub(crate) fn is_start(kind: u32, version: u32) -> bool {
     kind == FIRMWARE && version == FIRMWARE_VERSION
 }
 
-/// A list of blocks, read with a function that reads a register: the offset of each one and its type,
-/// until the list ends, turns, or leaves the BAR. Offsets of next blocks count from `base`.
+/// Reads a list of blocks through a function that reads a register: the offset of each block and
+/// its type, until the list ends, goes back, or leaves the BAR. Offsets of next blocks count from
+/// `base`.
 fn blocks(
     mut word: impl FnMut(u32) -> Option<u32>,
     base: u32,
@@ -95,7 +96,7 @@ fn blocks(
     std::iter::from_fn(block).take(BLOCKS)
 }
 
-/// The offset of the first block of type `kind` of the first list, if there is one.
+/// Returns the offset of the first block of type `kind` of the first list, if there is one.
 pub(crate) fn find(kind: u32, word: impl FnMut(u32) -> Option<u32>) -> Option<u32> {
     blocks(word, 0, 0).find(|(_, found)| *found == kind).map(|(at, _)| at)
 }
@@ -105,8 +106,8 @@ fn application(mut word: impl FnMut(u32) -> Option<u32>) -> Option<u32> {
     word(at.checked_add(0x0c)?)
 }
 
-/// Opens every port of the card in both directions, and returns whether there is one. A port is closed
-/// after reset: what the card sends waits, and nothing arrives.
+/// Opens every port of the card in both directions, and returns whether there is one. A port is
+/// closed after reset: frames of the card wait, and none arrive.
 pub fn open_ports(bar: &Bar) -> bool {
     let read = |at: u32| bar.read(at).ok();
     let word = |at: u32, field: u32| read(at.checked_add(field)?);

@@ -1,14 +1,14 @@
-//! Why a PCI function cannot be used, and what to do about it.
+//! Errors of using a PCI function, with advice.
 
 use std::{io, path::PathBuf};
 
 use super::{Ids, PciAddress};
 
-/// Why a PCI function cannot be looked at, bound or unbound.
+/// Error of inspecting, binding or unbinding a PCI function.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PciError {
-    /// Not of the form of an address.
+    /// The text is not an address.
     #[error("`{0}` is no PCI address: it must look like 0000:65:00.0")]
     Address(String),
     /// No function has this address.
@@ -20,70 +20,70 @@ pub enum PciError {
          `intel_iommu=on` (Intel) or `iommu=pt` (AMD), and look for /sys/kernel/iommu_groups"
     )]
     NoIommu(PciAddress),
-    /// The driver is not there.
+    /// The driver `vfio-pci` is not loaded.
     #[error("the kernel module vfio-pci is not loaded; load it with `modprobe vfio-pci`")]
     NoModule,
-    /// Another device than a card is about to be taken from the host.
+    /// A device other than a card would be taken from the host.
     #[error(
         "{address} is {ids}, not a Corundum card ({}); to take it from the host all the same, use \
          `--force`",
         Ids::CORUNDUM
     )]
     NotACard {
-        /// The function.
+        /// Address of the function.
         address: PciAddress,
-        /// What it is.
+        /// Ids of the function.
         ids: Ids,
     },
-    /// The function is not `vfio-pci`'s.
+    /// The function is not bound to `vfio-pci`.
     #[error(
         "{address} is bound to {}, not to vfio-pci",
         driver.as_deref().unwrap_or("no driver")
     )]
     NotBound {
-        /// The function.
+        /// Address of the function.
         address: PciAddress,
-        /// What it is bound to.
+        /// Driver that the function is bound to.
         driver: Option<String>,
     },
-    /// Others in the function's IOMMU group belong to the host.
+    /// Other functions of the IOMMU group belong to the host.
     #[error("group {group} is not viable: {}", members(others))]
     NotViable {
-        /// The IOMMU group.
+        /// Number of the IOMMU group.
         group: u32,
-        /// The others, and what they are bound to.
+        /// Addresses and drivers of these functions.
         others: Vec<(PciAddress, String)>,
     },
-    /// The kernel took the request and did not bind.
+    /// The kernel accepted the request, but did not bind the function.
     #[error(
         "the kernel did not bind {address} to vfio-pci (it is bound to {}); `dmesg` may tell why",
         driver.as_deref().unwrap_or("no driver")
     )]
     Refused {
-        /// The function.
+        /// Address of the function.
         address: PciAddress,
-        /// What it is bound to now.
+        /// Driver that the function is bound to now.
         driver: Option<String>,
     },
-    /// A file that only root may write.
+    /// Only root may write to the file.
     #[error("no permission to write {}; run this as root (`sudo`)", .0.display())]
     Permission(PathBuf),
     /// A file of sysfs has other contents than expected.
     #[error("{} has `{text}`, which is no {what}", path.display())]
     Malformed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it has.
+        /// Text that was found.
         text: String,
-        /// What it should have.
+        /// Description of the text that was expected.
         what: &'static str,
     },
     /// A file of sysfs cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
@@ -98,7 +98,7 @@ fn members(others: &[(PciAddress, String)]) -> String {
 }
 
 impl PciError {
-    /// From a file that cannot be written.
+    /// Makes the error for a file that cannot be written.
     pub(crate) fn write(path: PathBuf, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {

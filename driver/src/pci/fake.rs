@@ -1,4 +1,4 @@
-//! A tree like sysfs in a temporary folder, and a kernel that does what is written to it.
+//! A tree like sysfs in a temporary folder, and a kernel that reacts to writes.
 
 use std::{
     cell::{Cell, RefCell},
@@ -18,7 +18,7 @@ pub(crate) fn address(text: &str) -> PciAddress {
 
 pub(crate) struct FakeSysfs {
     root: TempDir,
-    /// The driver that the host has for a function.
+    /// Names of the host's drivers, by function.
     native: RefCell<HashMap<String, String>>,
     stores: RefCell<Vec<String>>,
     failing: RefCell<Option<(String, io::ErrorKind)>>,
@@ -26,7 +26,7 @@ pub(crate) struct FakeSysfs {
 }
 
 impl FakeSysfs {
-    /// No functions, and the driver `vfio-pci`.
+    /// A tree without functions, with the driver `vfio-pci`.
     pub(crate) fn new() -> Self {
         let fake = Self {
             root: tempfile::tempdir().unwrap(),
@@ -59,17 +59,17 @@ impl FakeSysfs {
         fs::remove_dir_all(self.bus().join("drivers").join(name)).unwrap();
     }
 
-    /// From now on, `vfio-pci` takes nothing.
+    /// From now on, `vfio-pci` refuses all functions.
     pub(crate) fn refuse_vfio(&self) {
         self.refusing.set(true);
     }
 
-    /// From now on, writing to files whose path ends so fails.
+    /// From now on, writing to files whose path ends with `path` fails.
     pub(crate) fn fail(&self, path: &str, kind: io::ErrorKind) {
         *self.failing.borrow_mut() = Some((path.to_owned(), kind));
     }
 
-    /// Every write so far.
+    /// All writes so far.
     pub(crate) fn stores(&self) -> Vec<String> {
         self.stores.borrow().clone()
     }
@@ -95,7 +95,7 @@ impl FakeSysfs {
         group: Option<u32>,
         driver: Option<&str>,
     ) {
-        // As in the real tree, the bus has links to folders that lie elsewhere.
+        // As in the real tree, the bus contains links to folders elsewhere.
         let folder = self.root.path().join("devices").join(name);
         fs::create_dir_all(&folder).unwrap();
         symlink(Path::new("../../../devices").join(name), self.bus().join("devices").join(name))

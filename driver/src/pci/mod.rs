@@ -1,4 +1,4 @@
-//! PCI functions as the kernel shows them in sysfs: which there are, what drives them, and binding
+//! PCI functions as the kernel shows them in sysfs: listing them with their drivers, and binding
 //! them to `vfio-pci`.
 //!
 //! | module | |

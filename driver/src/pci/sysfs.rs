@@ -1,4 +1,4 @@
-//! What sysfs says about PCI functions.
+//! PCI functions in sysfs.
 
 use std::{
     fmt,
@@ -15,7 +15,7 @@ use super::{Bar, Firmware, PciAddress, PciError};
 
 /// Drivers of the host that leave a group viable: they do no DMA on behalf of the kernel.
 const HARMLESS: [&str; 3] = ["pcieport", "pci-stub", "shpchp"];
-/// Bytes of a BAR that are mapped for looking at ids: less than what lies in front of Corundum's
+/// Number of bytes of a BAR that are mapped for reading ids: less than the offset of Corundum's
 /// MSI-X table.
 const LOOK: usize = 0x1_0000;
 /// Offset of the command register in configuration space.
@@ -23,24 +23,24 @@ const COMMAND: u64 = 4;
 /// Bit of the command register: the function answers at its BARs.
 const MEMORY: u16 = 1 << 1;
 
-/// What a function is: vendor and device, and the same of the board that it sits on.
+/// Ids of a function: vendor and device, and those of the board that it sits on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ids {
-    /// Vendor.
+    /// Vendor of the function.
     pub vendor: u16,
-    /// Device.
+    /// Device id of the function.
     pub device: u16,
-    /// The board's vendor.
+    /// Vendor of the board.
     pub subsystem_vendor: u16,
-    /// The board.
+    /// Id of the board.
     pub subsystem_device: u16,
 }
 
 impl Ids {
-    /// Vendor and device of every card that Corundum runs on.
+    /// Ids of all cards that Corundum runs on: vendor and device.
     pub const CORUNDUM: &str = "1234:1001";
 
-    /// True if it is a card that Corundum runs on.
+    /// True if the function is a card that Corundum runs on.
     pub fn is_corundum(&self) -> bool {
         self.to_string() == Self::CORUNDUM
     }
@@ -52,10 +52,10 @@ impl fmt::Display for Ids {
     }
 }
 
-/// How wide and how fast a PCIe link is.
+/// Width and speed of a PCIe link.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Link {
-    /// Lanes.
+    /// Number of lanes.
     pub width: u32,
     /// Transfers per nanosecond and lane: 8 is Gen3, 16 is Gen4.
     pub gigatransfers: f64,
@@ -70,18 +70,18 @@ impl fmt::Display for Link {
 /// A PCI function.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PciDevice {
-    /// Where it is.
+    /// Address of the function.
     pub address: PciAddress,
-    /// What it is.
+    /// Ids of the function.
     #[serde(flatten)]
     pub ids: Ids,
-    /// The driver that it is bound to.
+    /// Driver that the function is bound to.
     pub driver: Option<String>,
-    /// Its IOMMU group; `None` if it is behind no IOMMU.
+    /// Number of the function's IOMMU group; `None` if it is behind no IOMMU.
     pub iommu_group: Option<u32>,
-    /// The link as it is.
+    /// Current state of the link.
     pub link: Option<Link>,
-    /// The link as the function could have it.
+    /// Best state of the link that the function supports.
     pub best_link: Option<Link>,
 }
 
@@ -98,7 +98,7 @@ impl Default for Sysfs {
 }
 
 impl Sysfs {
-    /// The tree that is mounted at `root`, `/sys` as a rule.
+    /// The tree that is mounted at `root`, normally `/sys`.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -108,12 +108,12 @@ impl Sysfs {
         self.root.join("bus/pci")
     }
 
-    /// The folder of a function, whether it is there or not.
+    /// The folder of a function, whether it exists or not.
     pub fn folder(&self, address: PciAddress) -> PathBuf {
         self.bus().join("devices").join(address.to_string())
     }
 
-    /// Every function, by address.
+    /// Returns all functions, in order of their addresses.
     ///
     /// # Errors
     /// Sysfs cannot be read.
@@ -134,10 +134,10 @@ impl Sysfs {
         Ok(addresses)
     }
 
-    /// One function.
+    /// Returns one function.
     ///
     /// # Errors
-    /// It is not there, or sysfs cannot be read.
+    /// The function does not exist, or sysfs cannot be read.
     pub fn device(&self, address: PciAddress) -> Result<PciDevice, PciError> {
         let folder = self.folder(address);
         if !folder.exists() {
@@ -170,10 +170,11 @@ impl Sysfs {
         })
     }
 
-    /// The function's IOMMU group, if all that is in it may be used by this process.
+    /// Returns the function's IOMMU group, if this process may use everything in it.
     ///
     /// # Errors
-    /// There is no such function, no IOMMU, or the host drives something else in the group.
+    /// There is no such function, no IOMMU, or another function of the group is bound to a driver
+    /// of the host.
     pub fn viable_group(&self, address: PciAddress) -> Result<u32, PciError> {
         let group = self.device(address)?.iommu_group.ok_or(PciError::NoIommu(address))?;
         let others = self.host_drivers(address)?;
@@ -183,7 +184,8 @@ impl Sysfs {
         Err(PciError::NotViable { group, others })
     }
 
-    /// The other functions of a function's IOMMU group that drivers of the host hold.
+    /// Returns the other functions of a function's IOMMU group that are bound to drivers of the
+    /// host.
     fn host_drivers(&self, address: PciAddress) -> Result<Vec<(PciAddress, String)>, PciError> {
         let mut others = Vec::new();
         for other in self.addresses(&self.folder(address).join("iommu_group/devices"))? {
@@ -196,16 +198,16 @@ impl Sysfs {
         Ok(others)
     }
 
-    /// What a Corundum card says of itself, where that can be read: by root, of a function that is
-    /// switched on and not closed by `vfio-pci`.
+    /// Reads the identification of a Corundum card, if possible: by root, of a function that is
+    /// enabled and not bound to `vfio-pci`.
     pub fn firmware(&self, address: PciAddress) -> Option<Firmware> {
         Firmware::read(&self.bar(address, 0)?)
     }
 
-    /// The start of a function's BAR for reading, where that can be had.
+    /// Maps the start of a function's BAR for reading, if possible.
     pub fn bar(&self, address: PciAddress, index: u32) -> Option<Bar> {
         let folder = self.folder(address);
-        // Behind a function that is off, there is nobody to answer.
+        // A function that is not enabled does not answer.
         let on = fs::read_to_string(folder.join("enable")).ok()?;
         let mut command = [0; 2];
         let config = File::open(folder.join("config")).ok()?;
@@ -220,7 +222,7 @@ impl Sysfs {
     }
 }
 
-/// Where a link leads to: the name there; `None` if there is no link.
+/// Returns the name that a link points to; `None` if there is no link.
 fn link_name(path: &Path) -> Result<Option<String>, PciError> {
     match fs::read_link(path) {
         Ok(target) => Ok(target.file_name().map(|name| name.to_string_lossy().into_owned())),
@@ -229,7 +231,7 @@ fn link_name(path: &Path) -> Result<Option<String>, PciError> {
     }
 }
 
-/// The text of a file; `None` if there is no file.
+/// Returns the text of a file; `None` if there is no file.
 fn text(path: &Path) -> Result<Option<String>, PciError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text.trim().to_owned())),
@@ -248,7 +250,7 @@ fn hexadecimal(path: &Path) -> Result<u16, PciError> {
     })
 }
 
-/// A link of PCIe; `None` if the function has none, or it is down.
+/// Reads a PCIe link; `None` if the function has none, or it is down.
 fn link(folder: &Path, name: &str) -> Result<Option<Link>, PciError> {
     let width = text(&folder.join(format!("{name}_width")))?;
     let speed = text(&folder.join(format!("{name}_speed")))?;

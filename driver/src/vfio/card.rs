@@ -13,33 +13,35 @@ use crate::{
     pci::{Bar, Firmware, PciAddress, Sysfs, corundum::open_ports},
 };
 
-/// BAR of Corundum's registers.
+/// BAR with Corundum's registers.
 const CORUNDUM: u32 = 0;
-/// Bytes of it.
+/// Size of that BAR in bytes.
 const CORUNDUM_SIZE: usize = 1 << 24;
-/// Bytes of it in front of the MSI-X table, which older kernels do not map.
+/// Number of bytes of that BAR in front of the MSI-X table, which older kernels do not map.
 const CORUNDUM_LEN: usize = 0x1_0000;
-/// BAR of the card's registers.
+/// BAR with the card's registers.
 const REGISTERS: u32 = 2;
-/// A card that reads as ones.
+/// Reason of failure: all registers read as ones.
 const GONE: &str = "it does not answer any more: its PCIe link is down, or it was reprogrammed";
-/// A card that this program has closed.
+/// Reason of failure: this program has closed the card.
 const CLOSED: &str = "it was closed";
-/// A card that the kernel waits for.
+/// Reason of failure: the kernel waits for the card to be closed.
 const WANTED: &str = "it is to be unplugged or unbound, and the kernel waits for this program";
-/// How often polling looks whether the card is still there, which polled memory does not tell.
+/// Interval at which polling checks that the card is still present, which polled memory does not
+/// show.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Opens the card that a URI names: `vfio:0000:65:00.0`.
 ///
 /// # Errors
-/// See [`VfioError`].
+/// The [`VfioError`] that applies.
 pub fn open(uri: &str) -> Result<VfioCard, VfioError> {
     open_in(&Sysfs::default(), uri)
 }
 
-/// What Corundum says of a card that is bound to `vfio-pci`. The card is opened for it, and reset by
-/// that if it can be; `None` if somebody uses it, or this process may not, or it says nothing.
+/// Reads the identification of a Corundum card that is bound to `vfio-pci`. For that the card is
+/// opened, and thereby reset if possible; `None` if it is in use, this process has no permission,
+/// or the card has no identification.
 pub fn firmware(sysfs: &Sysfs, address: PciAddress) -> Option<Firmware> {
     let function = PciFunction::open(sysfs, address).ok()?;
     Firmware::read(&function.bar(CORUNDUM, CORUNDUM_LEN).ok()?)
@@ -56,25 +58,25 @@ fn open_in(sysfs: &Sysfs, uri: &str) -> Result<VfioCard, VfioError> {
 pub struct VfioCard {
     registers: Arc<Registers>,
     function: PciFunction,
-    /// When it was last there.
+    /// Time of the last check that found the card present.
     seen: Instant,
 }
 
-/// The registers, for all who write them.
+/// Registers for all threads that write them.
 #[derive(Debug)]
 struct Registers {
     bar: Bar,
-    /// Why the card is used no longer.
+    /// Reason why the card is no longer used.
     failure: OnceLock<&'static str>,
 }
 
 impl Registers {
-    /// The card is used no longer; the first reason stays.
+    /// Stops using the card; the first reason is kept.
     fn fail(&self, reason: &'static str) {
         let _ = self.failure.set(reason);
     }
 
-    /// Fails once the card is used no longer.
+    /// Fails if the card is no longer used.
     #[inline]
     fn usable(&self) -> Result<(), CardError> {
         match self.failure.get() {
@@ -97,8 +99,8 @@ impl VfioCard {
     /// access memory, and opens its Ethernet port.
     ///
     /// # Errors
-    /// It does not fit, and was left as it is; or it failed; or it is in a Corundum shell whose port
-    /// cannot be opened.
+    /// The card does not fit, and was left as it is; it failed; or it is in a Corundum shell whose
+    /// port cannot be opened.
     pub fn new(function: PciFunction) -> Result<Self, VfioError> {
         let bar = function.bar(REGISTERS, BAR2_SIZE as usize)?;
         let registers = Arc::new(Registers { bar, failure: OnceLock::new() });
@@ -112,7 +114,8 @@ impl VfioCard {
         Ok(card)
     }
 
-    /// Opens the port of a Corundum shell; another shell has none, as far as is known here.
+    /// Opens the port of a Corundum shell; other shells are taken to have no port that must be
+    /// opened.
     fn open_ports(&self) -> Result<(), VfioError> {
         let whole = self.function.bar(CORUNDUM, CORUNDUM_SIZE);
         match (self.firmware(), &whole) {
@@ -122,15 +125,15 @@ impl VfioCard {
         }
     }
 
-    /// What Corundum says of the card, if it does.
+    /// Identification of the card, if it is a Corundum card.
     pub fn firmware(&self) -> Option<Firmware> {
         Firmware::read(&self.function.bar(CORUNDUM, CORUNDUM_LEN).ok()?)
     }
 
-    /// Fails if the card is gone, or is to go; then it is used no longer.
+    /// Fails if the card is gone, or requested by the kernel; then it is no longer used.
     fn check_present(&mut self) -> Result<(), CardError> {
         if self.function.is_requested() {
-            // It is to stop before its memory goes. If it cannot be told, it is gone already.
+            // The card is stopped before its memory is freed. If that fails, it is gone already.
             let _ = self.function.set_bus_master(false);
             self.registers.fail(WANTED);
         } else if !matches!(self.registers.bar.read(TYPE.offset), Ok(TYPE_ID)) {
@@ -139,7 +142,7 @@ impl VfioCard {
         self.registers.usable()
     }
 
-    /// The function, for what is not the card's alone.
+    /// The PCI function of the card, for operations that are not specific to the card.
     pub fn function(&mut self) -> &mut PciFunction {
         &mut self.function
     }
@@ -150,10 +153,10 @@ impl Card for VfioCard {
     fn read(&mut self, offset: u32) -> Result<u32, CardError> {
         self.registers.usable()?;
         let value = self.registers.bar.read(offset).map_err(|_| CardError::Register { offset })?;
-        // A card that is not there any more reads as ones; so may a register.
+        // A card that is gone reads as ones; but a register may also have that value.
         match (value, offset == TYPE.offset) {
             (u32::MAX, false) => self.check_present()?,
-            // This may be another card altogether, which answers with ones here.
+            // A card of another kind may have all ones here.
             (u32::MAX, true) if !self.function.is_present() => self.registers.fail(GONE),
             _ => {}
         }
@@ -326,7 +329,7 @@ mod tests {
         }
     }
 
-    /// What polling ends with.
+    /// Returns the error with which polling ends.
     fn polled(card: &mut VfioCard) -> String {
         let start = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! What can be wrong on the way to a card, and what to do about it.
+//! Errors of opening and using a card, with advice.
 
 use std::io;
 
@@ -8,14 +8,14 @@ use crate::{
     vfio::Interrupt,
 };
 
-/// Why a PCI function was not opened, or does not do what it was asked.
+/// Error of opening or using a PCI function.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VfioError {
-    /// Not `vfio:` and an address.
+    /// The URI is not `vfio:` and an address.
     #[error("`{0}` names no card: it must look like vfio:0000:65:00.0")]
     Uri(String),
-    /// The function is not there, or its group not viable.
+    /// The function does not exist, or its group is not viable.
     #[error(transparent)]
     Pci(#[from] PciError),
     /// The function is not bound to `vfio-pci`.
@@ -24,66 +24,66 @@ pub enum VfioError {
         driver.as_deref().unwrap_or("no driver")
     )]
     NotBound {
-        /// The function.
+        /// Address of the function.
         address: PciAddress,
-        /// What it is bound to.
+        /// Driver that the function is bound to.
         driver: Option<String>,
     },
-    /// There is no VFIO in this kernel.
+    /// The kernel has no VFIO.
     #[error("there is no /dev/vfio/vfio; load VFIO with `modprobe vfio-pci`")]
     NoVfio,
-    /// The file of the group is not there.
+    /// The file of the group does not exist.
     #[error(
         "there is no /dev/vfio/{0}; if this is a container, hand it in, and /dev/vfio/vfio as well"
     )]
     NoGroupFile(u32),
-    /// The file of the group is not for this user.
+    /// This user may not open the file of the group.
     #[error(
         "no permission to open /dev/vfio/{0}; give it to this user (`sudo chown $USER \
          /dev/vfio/{0}`)"
     )]
     GroupPermission(u32),
-    /// A process has the group already.
+    /// Another process has opened the group.
     #[error("group {0} is in use by another process, and a card has one owner at a time")]
     GroupBusy(u32),
-    /// The IOMMU does not keep interrupts of one function from looking like another's.
+    /// The IOMMU cannot isolate the interrupts of one function from those of another.
     #[error(
         "the IOMMU cannot isolate interrupts: turn on interrupt remapping in the firmware's setup, \
          or accept the risk (`modprobe vfio_iommu_type1 allow_unsafe_interrupts=1`)"
     )]
     UnsafeInterrupts,
-    /// Anything else that VFIO says.
+    /// Another error of VFIO.
     #[error("VFIO: {0}")]
     Vfio(vfio_ioctls::VfioError),
     /// A system call failed.
     #[error("cannot {what}: {source}")]
     Io {
-        /// What it was for.
+        /// Purpose of the system call.
         what: &'static str,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The function has no such BAR, or a smaller one.
     #[error("BAR{index} has {found} B, and {needed} B are needed")]
     Bar {
-        /// Which one.
+        /// Index of the BAR.
         index: u32,
-        /// Bytes that it has.
+        /// Size of the BAR in bytes.
         found: u64,
-        /// Bytes that it should have.
+        /// Size in bytes that is needed.
         needed: u64,
     },
     /// The function has fewer interrupts than asked for.
     #[error("the device has {found} {kind} vectors, and {needed} are needed")]
     Vectors {
-        /// Of which kind.
+        /// Kind of interrupt.
         kind: Interrupt,
-        /// How many it has.
+        /// Number of vectors that the function has.
         found: u32,
-        /// How many it should have.
+        /// Number of vectors that are needed.
         needed: u32,
     },
-    /// The card is in a shell whose port stays closed: nothing would leave it or arrive.
+    /// The card is in a shell whose port stays closed: frames could neither leave nor arrive.
     #[error(
         "the card's Ethernet port cannot be opened: {}",
         match mapped {
@@ -92,10 +92,10 @@ pub enum VfioError {
         }
     )]
     Port {
-        /// All of BAR0 could be mapped.
+        /// BAR0 could be mapped completely.
         mapped: bool,
     },
-    /// The function answers, and is no card for this software.
+    /// The function answers, but is no card for this software.
     #[error(transparent)]
     Card(#[from] OpenError),
 }
@@ -107,7 +107,7 @@ impl From<CardError> for VfioError {
 }
 
 impl VfioError {
-    /// True if what was asked is wrong and not the machine.
+    /// True if the request is wrong, not the machine.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Uri(_) | Self::Pci(PciError::Address(_)))
     }
@@ -116,7 +116,7 @@ impl VfioError {
         move |source| Self::Io { what, source }
     }
 
-    /// What an error on the way to `group` means to whoever wants to use it.
+    /// Converts an error on opening `group` into one with advice.
     pub(crate) fn opening(group: u32, error: vfio_ioctls::VfioError) -> Self {
         use vfio_ioctls::VfioError as Error;
         match &error {

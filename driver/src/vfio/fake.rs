@@ -1,4 +1,4 @@
-//! A function whose BAR2 is memory, an IOMMU that remembers, and a log of calls.
+//! A fake function whose BAR2 is memory, with an IOMMU that keeps its mappings, and a log of calls.
 
 use std::{
     collections::BTreeMap,
@@ -15,19 +15,20 @@ use memmap2::{MmapOptions, MmapRaw};
 use super::{DmaAccess, EventFd, Interrupt, Iommu, Vfio};
 use crate::pci::Bar;
 
-/// Clones are the same function.
+/// A fake function; clones are handles of the same one.
 #[derive(Clone)]
 pub(crate) struct FakeVfio(Arc<Mutex<State>>);
 
 struct State {
-    /// What BAR2 is mapped from.
+    /// File that BAR2 is mapped from.
     file: std::fs::File,
     bar: Bar,
     bar_size: u64,
-    /// What BAR0 is mapped from, and its bytes that can be; none unless it was added.
+    /// File that BAR0 is mapped from, and number of its bytes that can be mapped; `None` unless it
+    /// was added.
     shell: Option<(std::fs::File, usize)>,
     config: [u8; 12],
-    /// Size and address by I/O virtual address.
+    /// Address and length of each mapping, by I/O virtual address.
     mapped: BTreeMap<u64, (usize, usize)>,
     access: BTreeMap<u64, DmaAccess>,
     events: Option<Vec<EventFd>>,
@@ -77,7 +78,7 @@ impl FakeVfio {
         })))
     }
 
-    /// A D-RDMA card that fits.
+    /// A D-RDMA card that fits this software.
     pub(crate) fn card() -> Self {
         let fake = Self::new();
         for (register, value) in [
@@ -103,7 +104,7 @@ impl FakeVfio {
         self.state().bar.write(offset, value).unwrap();
     }
 
-    /// Gives the function a BAR0, of which so many bytes can be mapped.
+    /// Adds a BAR0, of which `size` bytes can be mapped.
     pub(crate) fn add_shell(&self, size: usize, words: &[(u32, u32)]) {
         let file = tempfile::tempfile().unwrap();
         file.set_len(1 << 24).unwrap();
@@ -118,12 +119,12 @@ impl FakeVfio {
         Bar::new(MmapOptions::new().map_raw(file).unwrap()).read(offset).unwrap()
     }
 
-    /// What is mapped: I/O virtual address, then address and bytes.
+    /// Returns all mappings: I/O virtual address, then address and length in bytes.
     pub(crate) fn mapped(&self) -> Vec<(u64, (usize, usize))> {
         self.state().mapped.iter().map(|(iova, mapped)| (*iova, *mapped)).collect()
     }
 
-    /// What the function may do with what was mapped, by I/O virtual address.
+    /// Returns the rights of the function to each mapping, by I/O virtual address.
     pub(crate) fn access(&self) -> Vec<(u64, DmaAccess)> {
         self.state().access.iter().map(|(iova, access)| (*iova, *access)).collect()
     }
@@ -145,13 +146,13 @@ impl FakeVfio {
         self.state().config[4..6].copy_from_slice(&command.to_le_bytes());
     }
 
-    /// The function is gone: it reads as ones, but for the ids, which the kernel knows by heart.
+    /// Removes the function: it reads as ones, except for the ids, which the kernel caches.
     pub(crate) fn pull(&self) {
         self.state().config[4..].fill(0xff);
         self.set_register(TYPE.offset, u32::MAX);
     }
 
-    /// The kernel wants the function back.
+    /// Makes the kernel request the function.
     pub(crate) fn request(&self) {
         self.state().requests.as_ref().expect("requests are watched").write(1).unwrap();
     }
@@ -164,7 +165,7 @@ impl FakeVfio {
         self.state().events.as_ref().expect("interrupts are on")[vector].write(1).unwrap();
     }
 
-    /// Vectors that are on.
+    /// Number of vectors that are on.
     pub(crate) fn interrupts(&self) -> Option<usize> {
         self.state().events.as_ref().map(Vec::len)
     }

@@ -50,7 +50,7 @@ pub struct PciFunction {
     mappings: Mappings,
     iommu: Iommu,
     enabled: Option<Interrupt>,
-    /// Counts how often the kernel asked for the function.
+    /// Counts the kernel's requests for the function.
     requests: EventFd,
 }
 
@@ -61,20 +61,20 @@ impl fmt::Debug for PciFunction {
 }
 
 impl PciFunction {
-    /// Opens a function that is bound to `vfio-pci`. It is as the kernel leaves it: reset if it
-    /// can be, answering at its BARs, and no bus master.
+    /// Opens a function that is bound to `vfio-pci`. It is in the state in which the kernel leaves
+    /// it: reset if possible, answering at its BARs, and no bus master.
     ///
     /// # Errors
-    /// It is not there or not bound, its group is not viable or has another owner, or this process
-    /// may not open it.
+    /// The function does not exist or is not bound, its group is not viable or in use, or this
+    /// process has no permission to open it.
     pub fn open(sysfs: &Sysfs, address: PciAddress) -> Result<Self, VfioError> {
         Self::with(Box::new(KernelVfio::open(sysfs, address)?))
     }
 
-    /// A function behind other system calls.
+    /// Opens a function through other system calls.
     ///
     /// # Errors
-    /// The IOMMU cannot be asked, or the kernel does not tell when it wants the function back.
+    /// The IOMMU cannot be queried, or the kernel cannot report requests for the function.
     pub fn with(vfio: Box<dyn Vfio>) -> Result<Self, VfioError> {
         let iommu = vfio.iommu().map_err(VfioError::io("ask what the IOMMU can map"))?;
         let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
@@ -84,39 +84,39 @@ impl PciFunction {
         Ok(Self { vfio, mappings: Mappings::new(iommu.clone()), iommu, enabled: None, requests })
     }
 
-    /// What the IOMMU can map.
+    /// Properties of the IOMMU.
     pub fn iommu(&self) -> &Iommu {
         &self.iommu
     }
 
-    /// Refuses from now on to map beyond what a function of so many address bits reaches.
+    /// From now on, refuses mappings beyond what a function with `bits` address bits reaches.
     pub fn limit_addresses(&mut self, bits: u32) {
         self.mappings.limit(bits);
     }
 
-    /// Bits of the addresses that can be mapped.
+    /// Number of bits of the addresses that can be mapped.
     pub fn address_bits(&self) -> u32 {
         self.mappings.bits()
     }
 
-    /// True if the function answers at all; one that was pulled or lost its link reads as ones.
+    /// True if the function answers; one that was pulled or lost its link reads as ones.
     pub fn is_present(&self) -> bool {
-        // The ids in front would not tell: `vfio-pci` answers them itself.
+        // The ids do not show it: `vfio-pci` answers them itself.
         let mut class = [0; 4];
         self.vfio.read_config(CLASS, &mut class).is_ok() && class != [0xff; 4]
     }
 
-    /// True if the kernel asked for the function since this was called last: it is to be unplugged or
+    /// True if the kernel has requested the function since the last call: it is to be unplugged or
     /// unbound, and the kernel waits until it is closed.
     pub fn is_requested(&self) -> bool {
-        // Without a request there is nothing to be read.
+        // Without a request, reading fails.
         self.requests.read().is_ok()
     }
 
-    /// The command register.
+    /// Reads the command register.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// [`VfioError::Io`] with the error of the kernel.
     pub fn command(&self) -> Result<Command, VfioError> {
         let mut bytes = [0; 2];
         let read = self.vfio.read_config(COMMAND, &mut bytes);
@@ -124,10 +124,10 @@ impl PciFunction {
         Ok(Command::from_bits_retain(u16::from_le_bytes(bytes)))
     }
 
-    /// Lets the function access memory, or not.
+    /// Allows or forbids the function to access memory.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// [`VfioError::Io`] with the error of the kernel.
     pub fn set_bus_master(&mut self, on: bool) -> Result<(), VfioError> {
         let mut command = self.command()?;
         command.set(Command::BUS_MASTER, on);
@@ -138,7 +138,7 @@ impl PciFunction {
     /// Maps the first `len` bytes of a BAR.
     ///
     /// # Errors
-    /// It has fewer, or this process cannot map it.
+    /// The BAR is smaller, or this process cannot map it.
     pub fn bar(&self, index: u32, len: usize) -> Result<Bar, VfioError> {
         let (found, needed) = (self.vfio.bar_size(index), len as u64);
         if found < needed || needed == 0 {
@@ -147,47 +147,48 @@ impl PciFunction {
         self.vfio.map_bar(index, len).map(Bar::new).map_err(VfioError::io("map a BAR"))
     }
 
-    /// Makes memory visible to the function at `iova`, and keeps it alive until it is unmapped.
+    /// Maps memory for the function at `iova`, and keeps it alive until it is unmapped.
     ///
     /// # Errors
-    /// The address does not fit, something is mapped there, or the kernel refuses.
+    /// The address does not fit, another mapping overlaps, or the kernel refuses.
     pub fn map(&mut self, iova: u64, memory: &DmaMemory) -> Result<(), MapError> {
         self.mappings.map(&*self.vfio, iova, memory)
     }
 
-    /// Takes back what [`map`](Self::map) gave; when this returns, the function does not reach it.
+    /// Unmaps memory that was mapped by [`map`](Self::map); when this returns, the function does
+    /// not reach it.
     ///
     /// # Errors
-    /// Nothing is mapped there, or the kernel refuses.
+    /// No memory is mapped there, or the kernel refuses.
     pub fn unmap(&mut self, iova: u64) -> Result<(), MapError> {
         self.mappings.unmap(&*self.vfio, iova)
     }
 
-    /// Bytes that are mapped.
+    /// Number of bytes that are mapped.
     pub fn mapped_bytes(&self) -> u64 {
         self.mappings.bytes()
     }
 
-    /// Resets the function: registers, bus mastering, interrupts. Memory stays mapped. False if
-    /// it has no reset of its own.
+    /// Resets the function: registers, bus mastering, interrupts. Memory stays mapped. False if the
+    /// function has no reset of its own.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// [`VfioError::Io`] with the error of the kernel.
     pub fn reset(&mut self) -> Result<bool, VfioError> {
         self.disable_interrupts()?;
         self.vfio.reset().map_err(VfioError::io("reset the device"))
     }
 
-    /// Vectors that the function has.
+    /// Number of vectors of the function.
     pub fn vectors(&self, kind: Interrupt) -> u32 {
         self.vfio.vectors(kind)
     }
 
-    /// Turns the first `count` vectors on, and the others off. Each event counts its vector's
-    /// interrupts; reading takes the count, and waits unless there is one.
+    /// Turns the first `count` vectors on, and the others off. Each event counts the interrupts of
+    /// its vector; reading it takes the count, and blocks while it is 0.
     ///
     /// # Errors
-    /// There are not so many, or the kernel refuses.
+    /// The function has fewer vectors, or the kernel refuses.
     pub fn enable_interrupts(
         &mut self,
         kind: Interrupt,
@@ -219,10 +220,10 @@ impl PciFunction {
 
 impl Drop for PciFunction {
     fn drop(&mut self) {
-        // The function must be silent before its memory goes. Nothing is left to be done about
-        // errors: the kernel does the same when the file is closed.
+        // The function must be stopped before its memory is freed. Errors are ignored: the kernel
+        // does the same when the file is closed.
         let _ = self.set_bus_master(false);
-        // For one that is gone the kernel would wait a minute until it answers again.
+        // For a function that is gone, the kernel would wait a minute for an answer.
         if self.is_present() {
             let _ = self.reset();
         }

@@ -1,4 +1,4 @@
-//! The system calls of VFIO, behind a trait, so that what is built on them can be tested without a
+//! The system calls of VFIO, behind a trait, so that code on top of them can be tested without a
 //! device.
 
 use std::{
@@ -35,9 +35,9 @@ use crate::pci::{PciAddress, Sysfs};
 /// A kind of interrupt that a function sends as messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupt {
-    /// Up to 32 vectors.
+    /// MSI: up to 32 vectors.
     Msi,
-    /// Up to 2,048 vectors, in a table in a BAR.
+    /// MSI-X: up to 2,048 vectors, in a table in a BAR.
     MsiX,
 }
 
@@ -59,17 +59,17 @@ impl fmt::Display for Interrupt {
     }
 }
 
-/// What a function may do with memory that is mapped for it; the IOMMU refuses it the rest.
+/// Rights of a function to memory that is mapped for it; the IOMMU refuses other accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DmaAccess {
-    /// Read it.
+    /// The function may read the memory.
     Read,
-    /// Read and write it.
+    /// The function may read and write the memory.
     ReadWrite,
 }
 
 impl DmaAccess {
-    /// Flags of the kernel's request.
+    /// Flags of the kernel's mapping request.
     fn flags(self) -> u32 {
         match self {
             Self::Read => VFIO_DMA_MAP_FLAG_READ,
@@ -78,22 +78,22 @@ impl DmaAccess {
     }
 }
 
-/// What the kernel does for an open function.
+/// Operations of the kernel on an open function.
 pub trait Vfio: Send {
-    /// What the IOMMU can map.
+    /// Queries the properties of the IOMMU.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error that the kernel returned.
     fn iommu(&self) -> io::Result<Iommu>;
 
     /// Maps `len` bytes at `pointer` for DMA.
     ///
     /// # Safety
-    /// The pages stay what they are until they are unmapped. Until then, nobody relies on what the
-    /// function may write.
+    /// The pages stay allocated until they are unmapped. Until then, nobody relies on the contents
+    /// of memory that the function may write.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error that the kernel returned.
     unsafe fn map(
         &self,
         iova: u64,
@@ -102,78 +102,79 @@ pub trait Vfio: Send {
         access: DmaAccess,
     ) -> io::Result<()>;
 
-    /// Unmaps what was mapped as a whole.
+    /// Unmaps a mapping as a whole.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error that the kernel returned.
     fn unmap(&self, iova: u64, len: usize) -> io::Result<()>;
 
     /// Reads from configuration space.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error that the kernel returned.
     fn read_config(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
 
     /// Writes to configuration space.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error that the kernel returned.
     fn write_config(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Bytes of a BAR that this process can map; 0 if there are none.
+    /// Number of bytes of a BAR that this process can map; 0 if there are none.
     fn bar_size(&self, index: u32) -> u64;
 
     /// Maps the first `len` bytes of a BAR.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error that the kernel returned.
     fn map_bar(&self, index: u32, len: usize) -> io::Result<MmapRaw>;
 
-    /// Resets the function alone. False if it cannot be reset.
+    /// Resets the function alone. False if it has no reset of its own.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error that the kernel returned.
     fn reset(&self) -> io::Result<bool>;
 
-    /// Vectors that the function has.
+    /// Number of vectors of the function.
     fn vectors(&self, kind: Interrupt) -> u32;
 
-    /// Turns the first vectors on, each of which counts up its event from now on.
+    /// Turns the first vectors on, one for each event, which counts the vector's interrupts from
+    /// now on.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error that the kernel returned.
     fn enable_interrupts(&self, kind: Interrupt, events: &[EventFd]) -> io::Result<()>;
 
     /// Turns all vectors off.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error that the kernel returned.
     fn disable_interrupts(&self, kind: Interrupt) -> io::Result<()>;
 
-    /// Counts up `event` when the function is wanted back: it is to be unplugged or unbound.
+    /// Counts up `event` when the kernel requests the function: it is to be unplugged or unbound.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error that the kernel returned.
     fn watch_requests(&self, event: &EventFd) -> io::Result<()>;
 }
 
-/// `_IO(VFIO_TYPE, VFIO_BASE + number)`.
+/// Number of an ioctl: `_IO(VFIO_TYPE, VFIO_BASE + number)`.
 const fn request(number: u32) -> c_ulong {
     (VFIO_TYPE as c_ulong) << 8 | (VFIO_BASE + number) as c_ulong
 }
 
-/// A reset that says how it went, which `VfioDevice::reset` does not.
+/// Resets a device and returns the result, which `VfioDevice::reset` does not.
 const VFIO_DEVICE_RESET: c_ulong = request(11);
-/// What the IOMMU can map, which `VfioContainer` does not tell.
+/// Queries the properties of the IOMMU, which `VfioContainer` does not offer.
 const VFIO_IOMMU_GET_INFO: c_ulong = request(12);
-/// A mapping with rights of its own: `VfioContainer::vfio_dma_map` gives all of them.
+/// Maps memory with chosen rights: `VfioContainer::vfio_dma_map` gives all of them.
 const VFIO_IOMMU_MAP_DMA: c_ulong = request(13);
 
 /// A function of the running kernel.
 pub(crate) struct KernelVfio {
-    // Dropped in this order: the function is closed before it leaves its container.
+    // Fields are dropped in this order: the function is closed before it leaves its container.
     /// The function's file, for configuration space and mapping: `region_read` and `region_write`
-    /// of `device` keep errors to themselves.
+    /// of `device` do not return errors.
     file: File,
     device: VfioDevice,
     container: Arc<VfioContainer>,
@@ -202,7 +203,7 @@ impl KernelVfio {
     }
 }
 
-/// From what `vfio-ioctls` says: an error of the operating system where it keeps one.
+/// Converts an error of `vfio-ioctls` into that of the operating system, if it contains one.
 fn os_error(error: vfio_ioctls::VfioError) -> io::Error {
     use vfio_ioctls::VfioError as Error;
     match error {
@@ -213,7 +214,8 @@ fn os_error(error: vfio_ioctls::VfioError) -> io::Error {
 
 impl Vfio for KernelVfio {
     fn iommu(&self) -> io::Result<Iommu> {
-        // The kernel says how long the answer is; then it is asked again. Words keep it aligned.
+        // The kernel returns the length of the answer; then it is asked again. Words keep it
+        // aligned.
         let mut words = vec![0_u64; size_of::<vfio_iommu_type1_info>().div_ceil(8)];
         loop {
             let bytes = 8 * words.len();
@@ -287,7 +289,7 @@ impl Vfio for KernelVfio {
             return Ok(true);
         }
         let error = io::Error::last_os_error();
-        // The kernel's way to say that the function has no reset of its own.
+        // With these errors the kernel says that the function has no reset of its own.
         match error.raw_os_error() {
             Some(libc::EINVAL | libc::ENOTTY) => Ok(false),
             _ => Err(error),
@@ -311,9 +313,10 @@ impl Vfio for KernelVfio {
     }
 }
 
-/// Reads what `VFIO_IOMMU_GET_INFO` answers: a `vfio_iommu_type1_info` and a list of capabilities,
-/// each {id: u16, version: u16, offset of the next: u32, ...}. `None` if it is cut off, or has no
-/// page size. Without a list of ranges (before Linux 5.4), everything is translated.
+/// Parses the answer of `VFIO_IOMMU_GET_INFO`: a `vfio_iommu_type1_info` and a list of
+/// capabilities, each {id: u16, version: u16, offset of the next: u32, ...}. `None` if it is
+/// truncated, or has no page size. Without a list of ranges (before Linux 5.4), all addresses are
+/// translated.
 fn parse_iommu(bytes: &[u8]) -> Option<Iommu> {
     let word = |at: usize| {
         let bytes = bytes.get(at..at.checked_add(4)?)?;
@@ -345,7 +348,7 @@ fn parse_iommu(bytes: &[u8]) -> Option<Iommu> {
             _ => {}
         }
         let next = word(at + 4)? as usize;
-        // The list only goes forward, so that it ends.
+        // The list may only go forward, so that it ends.
         if next != 0 && next <= at {
             return None;
         }
@@ -359,7 +362,7 @@ mod tests {
     use super::*;
     use crate::pci::fake::{FakeSysfs, address};
 
-    /// An answer as a kernel with an Intel IOMMU gives it.
+    /// Returns an answer as of a kernel with an Intel IOMMU.
     fn answer() -> Vec<u8> {
         let mut bytes = Vec::new();
         let info = size_of::<vfio_iommu_type1_info>() as u32;

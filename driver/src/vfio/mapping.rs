@@ -5,70 +5,71 @@ use std::{collections::BTreeMap, io, ops::RangeInclusive};
 use super::{DmaAccess, Vfio};
 use crate::DmaMemory;
 
-/// What an IOMMU can map for a process.
+/// Properties of the IOMMU that limit a process's mappings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iommu {
-    /// Bytes of its smallest page: addresses and sizes are multiples of it.
+    /// Size of its smallest page in bytes: addresses and sizes are multiples of it.
     pub page: u64,
-    /// I/O virtual addresses that it translates: not those of interrupts, for example.
+    /// Ranges of I/O virtual addresses that it translates: those of interrupts, for example, are
+    /// missing.
     pub ranges: Vec<RangeInclusive<u64>>,
-    /// Mappings that a process may have, if that is limited.
+    /// Number of mappings that a process may have, if it is limited.
     pub mappings: Option<u32>,
 }
 
 impl Iommu {
-    /// Bits of the addresses that it translates.
+    /// Number of bits of the addresses that it translates.
     pub fn bits(&self) -> u32 {
         let last = self.ranges.iter().map(|range| *range.end()).max().unwrap_or(0);
         u64::BITS - last.leading_zeros()
     }
 }
 
-/// Why memory was not mapped or unmapped.
+/// Error of mapping or unmapping memory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MapError {
-    /// Not on the IOMMU's pages.
+    /// The address or size is not a multiple of the IOMMU's page, whose size is given.
     #[error("the IOMMU has pages of {0} B")]
     Page(u64),
-    /// Beyond what the IOMMU or the function can address.
+    /// The address is beyond those of the IOMMU or the function.
     #[error("addresses here have {bits} bits")]
     Width {
-        /// The bits of the narrower of both.
+        /// Number of address bits of the narrower of both.
         bits: u32,
     },
-    /// The IOMMU keeps these addresses for something else.
+    /// The IOMMU reserves these addresses.
     #[error("the IOMMU does not translate these addresses")]
     Reserved,
-    /// Something is mapped there.
+    /// Another mapping overlaps.
     #[error("{size} B are mapped at {iova:#x} already")]
     Overlap {
-        /// Where.
+        /// I/O virtual address of the other mapping.
         iova: u64,
-        /// How much.
+        /// Length of the other mapping in bytes.
         size: u64,
     },
-    /// As many mappings as there may be.
+    /// The process has as many mappings as possible; the value is their number.
     #[error(
         "this process has {0} mappings, and may have no more (parameter dma_entry_limit of the \
          module vfio_iommu_type1)"
     )]
     Mappings(usize),
-    /// As much memory as may be locked.
+    /// No more memory may be locked; the value is the number of bytes that are mapped.
     #[error(
         "no more memory may be locked, {0} B are mapped; raise the limit (`ulimit -l unlimited` as \
          root, or `memlock` in /etc/security/limits.conf)"
     )]
     Locked(u64),
-    /// Nothing is mapped there.
+    /// No memory is mapped at the address.
     #[error("nothing is mapped there")]
     Nothing,
-    /// Anything else.
+    /// Another error of the operating system.
     #[error("{0}")]
     Io(io::Error),
 }
 
-/// What is mapped, by I/O virtual address. It keeps the memory alive.
+/// Mappings by I/O virtual address. They keep the memory alive.
 #[derive(Debug)]
 pub(crate) struct Mappings {
     iommu: Iommu,
@@ -77,23 +78,23 @@ pub(crate) struct Mappings {
 }
 
 impl Mappings {
-    /// Nothing is mapped.
+    /// A table without mappings.
     pub(crate) fn new(iommu: Iommu) -> Self {
         let bits = iommu.bits();
         Self { iommu, bits, mapped: BTreeMap::new() }
     }
 
-    /// The function can only address so many bits.
+    /// Limits addresses to those that the function can address with `bits` bits.
     pub(crate) fn limit(&mut self, bits: u32) {
         self.bits = self.bits.min(bits);
     }
 
-    /// Bits of the addresses that can be mapped.
+    /// Number of bits of the addresses that can be mapped.
     pub(crate) fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// Bytes that are mapped.
+    /// Number of bytes that are mapped.
     pub(crate) fn bytes(&self) -> u64 {
         self.mapped.values().map(|memory| memory.mapped_len() as u64).sum()
     }
@@ -104,7 +105,7 @@ impl Mappings {
             return Err(MapError::Page(page));
         }
         let too_wide = MapError::Width { bits: self.bits };
-        // Memory has at least one page, so that there is a last byte.
+        // Memory has at least one page, so that a last byte exists.
         let Some(last) = iova.checked_add(size - 1) else { return Err(too_wide) };
         if u64::BITS - last.leading_zeros() > self.bits {
             return Err(too_wide);
@@ -150,7 +151,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// Takes back what was mapped at `iova`. If that fails, the memory stays alive.
+    /// Unmaps the memory at `iova`. If that fails, the memory stays alive.
     pub(crate) fn unmap(&mut self, vfio: &dyn Vfio, iova: u64) -> Result<(), MapError> {
         let memory = self.mapped.get(&iova).ok_or(MapError::Nothing)?;
         vfio.unmap(iova, memory.mapped_len()).map_err(MapError::Io)?;
@@ -158,7 +159,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// Takes everything back. Memory that cannot be unmapped is never freed.
+    /// Unmaps all memory. Memory that cannot be unmapped is never freed.
     pub(crate) fn unmap_all(&mut self, vfio: &dyn Vfio) {
         for (iova, memory) in std::mem::take(&mut self.mapped) {
             if vfio.unmap(iova, memory.mapped_len()).is_err() {

@@ -28,7 +28,7 @@ fn faulty(faults: FaultConfig, seed: u64) -> Network {
     Network::new(NetworkConfig { faults, seed, queue, ..NetworkConfig::default() }, &MACS)
 }
 
-/// What arrives at card 1 of so many frames that card 0 sends at once.
+/// Returns the frames that arrive at card 1 of `frames` that card 0 sends at once.
 fn burst(network: &mut Network, frames: u32) -> Vec<(Time, Vec<u8>)> {
     (0..frames).for_each(|i| network.send(Port(0), Time::ZERO, frame(1, i, 100)));
     network.advance(END);
@@ -40,7 +40,7 @@ fn a_frame_takes_the_time_of_its_bits_and_the_delay_twice() {
     let config = NetworkConfig { gbps: 10, delay: Time::from_ns(300), ..NetworkConfig::default() };
     let mut network = Network::new(config, &MACS);
     network.send(Port(0), Time::from_ns(1000), frame(1, 7, 976));
-    // The link is taken for 800 ns.
+    // The link is occupied for 800 ns.
     network.send(Port(0), Time::from_ns(1100), frame(1, 8, 976));
     network.advance(END);
     let times: Vec<_> = arrived(&mut network, 1).iter().map(|(at, _)| at.ns()).collect();
@@ -139,7 +139,7 @@ fn up_to_eight_frames_overtake_one_and_none_is_kept_for_ever() {
     sorted.sort_unstable();
     assert_eq!(sorted, (0..5000).collect::<Vec<_>>());
 
-    // Alone, a frame goes on after a while.
+    // Without others, a frame is released after a while.
     let mut network = faulty(FaultConfig { reorder: 1.0, ..FaultConfig::default() }, 5);
     let alone = burst(&mut network, 1);
     let longest = network.config().duration(LONG_FRAME).ps() * MAX_OVERTAKING;
@@ -188,7 +188,7 @@ fn one_probability_does_not_change_what_others_do() {
     assert_eq!(lost(0.0), lost(0.5));
 }
 
-/// Frames, and when they came.
+/// Frames, and their times.
 type Frames = Vec<(Time, Vec<u8>)>;
 
 #[derive(Clone, Default)]
@@ -242,7 +242,7 @@ fn a_frame_that_meets_a_long_queue_is_marked_if_its_sender_allows_it() {
     }
 }
 
-/// A SEND of 1,000 B with such ECN bits.
+/// Makes a frame of a SEND of 1,000 B with these ECN bits.
 fn roce_frame(ecn: u8) -> Vec<u8> {
     use drdma_abi::roce::{Bth, Transport};
     use drdma_semantics::packets::{Flow, assemble};

@@ -82,7 +82,7 @@ fn time_passes_as_far_as_it_is_told_and_no_further() {
     lab.fabric.advance(Duration::from_micros(100)).unwrap();
     assert_eq!(lab.fabric.now(), Duration::from_nanos(100_300));
     assert_eq!(&lab.found(), b"abcdef");
-    // Nothing is under way, and time passes all the same.
+    // Time passes even if no event is due.
     lab.fabric.advance(Duration::from_secs(1)).unwrap();
     assert_eq!(lab.fabric.now(), Duration::from_nanos(1_000_100_300));
 }

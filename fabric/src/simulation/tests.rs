@@ -9,7 +9,7 @@ fn mac(card: usize) -> u64 {
     0x0200_0000_0001 + card as u64
 }
 
-/// A card that answers every frame to whoever sent it, a while later, with one hop less.
+/// A card that answers every frame to its sender after a delay, with one hop less.
 #[derive(Default)]
 struct Echo {
     arriving: VecDeque<(u64, Vec<u8>)>,
@@ -20,7 +20,7 @@ struct Echo {
     breaks: bool,
 }
 
-/// What became of a card, for the test that holds the other handle.
+/// Handle of a card, shared with the test.
 #[derive(Clone, Default)]
 struct Handle(std::sync::Arc<std::sync::Mutex<Echo>>);
 
@@ -65,7 +65,7 @@ impl TimedCard for Handle {
     }
 }
 
-/// Every card begins a talk of `hops` frames with every other.
+/// Every card starts an exchange of `hops` frames with every other.
 fn talk(config: NetworkConfig, hops: u8, threads: usize) -> (Simulation, Vec<Handle>) {
     let cards: Vec<Handle> = (0..CARDS).map(|_| Handle::default()).collect();
     for (from, card) in cards.iter().enumerate() {
@@ -82,7 +82,7 @@ fn talk(config: NetworkConfig, hops: u8, threads: usize) -> (Simulation, Vec<Han
     (Simulation::new(Network::new(config, &macs), boxed, threads), cards)
 }
 
-/// What every card saw.
+/// Returns all frames that each card received, with their times.
 fn run(config: &NetworkConfig, threads: usize) -> Vec<Vec<(u64, Vec<u8>)>> {
     let (mut simulation, cards) = talk(config.clone(), 20, threads);
     while simulation.step().unwrap() {}
@@ -95,7 +95,7 @@ fn frames_come_in_time_whatever_the_delay() {
         let config = NetworkConfig { delay: Time::from_ns(delay), ..NetworkConfig::default() };
         let seen = run(&config, 1);
         assert_eq!(seen.iter().map(Vec::len).sum::<usize>(), CARDS * (CARDS - 1) * 21);
-        // The first frame of card 1 to card 0 meets nobody: two links.
+        // The first frame of card 1 to card 0 meets no other: it takes two links.
         let way = config.duration(160) + config.delay;
         assert_eq!(seen[0][0].0, (way + way).ns_rounded_up(), "delay {delay}");
         assert!(seen[0].windows(2).all(|pair| pair[0].0 <= pair[1].0));

@@ -13,13 +13,13 @@ use libdrdma::{
 
 use super::*;
 
-/// Bytes of a message.
+/// Length of a message in bytes.
 const LEN: usize = 100_000;
-/// Longer than any test should wait for something.
+/// Longest time that a test waits for something.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A wire that loses one of so many frames; which ones is drawn, as a loss at regular intervals could always meet the
-/// same packet.
+/// A wire that loses one of a number of frames; which ones is random, as a loss at regular
+/// intervals could always meet the same packet.
 struct Lossy {
     wire: Udp,
     one_of: u32,
@@ -44,7 +44,7 @@ impl Wire for Lossy {
     }
 }
 
-/// A node whose time a thread lets pass.
+/// A node whose time a thread advances.
 struct Running {
     node: Node,
     wake: Wake,
@@ -97,7 +97,7 @@ struct Lab {
     nodes: [Running; 2],
     qps: [QueuePair<'static>; 2],
     cqs: [CompletionQueue; 2],
-    // As long as the queue pairs, which have posts of them.
+    // The memory must live as long as the queue pairs, which have posted requests with it.
     from: &'static MemoryRegion,
     to: &'static MemoryRegion,
 }

@@ -1,4 +1,4 @@
-//! A completion queue's ring, who completes there, and what failed and is flushed.
+//! A completion queue's ring, the queues that complete to it, and the flushing of failed ones.
 
 use std::{
     collections::VecDeque,
@@ -24,14 +24,14 @@ use crate::{
     send_queue::QueueState,
 };
 
-/// Where an entry has the consumer's position.
+/// Offset of the consumer's position in a completion queue's entry of the card's table.
 const CONSUMER: u32 = {
     let field = crate::encode::position::<CompletionQueueEntry>("consumer");
     assert!(field.width == 32 && field.bit.is_multiple_of(32));
     (8 * field.word + field.bit / 8) as u32
 };
 
-/// Where an entry of the ring has its phase.
+/// Position of the phase in an entry of the ring.
 const PHASE: crate::encode::Position = crate::encode::position::<Completion>("phase");
 
 impl fmt::Debug for CompletionQueueInner {
@@ -51,7 +51,7 @@ pub(crate) struct CompletionQueueInner {
     pub(super) entries: u32,
     /// Signaled requests posted, or about to be, whose completions were not polled yet.
     pub(super) outstanding: AtomicU32,
-    /// Unsignaled requests were posted: any of them may fail.
+    /// Unsignaled requests were posted: any of them may fail and need a completion.
     pub(super) unsignaled: AtomicBool,
     pub(super) state: Mutex<State>,
     pub(super) policy: WaitPolicy,
@@ -61,34 +61,35 @@ pub(crate) struct CompletionQueueInner {
 }
 
 pub(super) struct State {
-    /// Entries taken from the ring, modulo 2^32, and how many of them the card was told of.
+    /// Entries taken from the ring, modulo 2^32, and how many of them were reported to the card.
     pub(super) consumed: u32,
     pub(super) reported: u32,
-    /// Completions that were taken from the ring, or made, ahead of being polled.
+    /// Completions taken from the ring, or made by flushing, that were not polled yet.
     pub(super) pending: VecDeque<Taken>,
     /// The send queues that complete here, by number.
     pub(super) queues: Vec<Option<Arc<QueueState>>>,
-    /// Numbers of those that are halted.
+    /// Numbers of the send queues that are halted.
     pub(super) halted: Vec<u32>,
     /// The receive queues that complete here, by number, and which of them are halted.
     pub(super) receives: Vec<Option<Arc<ReceiveState>>>,
     pub(super) halted_receives: Vec<u32>,
-    /// Memory that requests kept: dropped when nothing is locked.
+    /// Memory that completed requests kept; to be dropped while nothing is locked.
     pub(super) dead: Vec<Hold>,
 }
 
 /// An entry of the ring.
 enum Entry {
-    /// Of a send queue.
+    /// Entry of a send queue.
     Request(WorkCompletion),
-    /// Of a receive queue; and the row that its message's first row became, if it was appended.
+    /// Entry of a receive queue, and the row that its message's first row became, if it was
+    /// appended.
     Receive(WorkCompletion, Option<u32>),
 }
 
-/// A completion, and whether room was kept for it.
+/// A completion, and whether room was reserved for it.
 pub(super) type Taken = (WorkCompletion, bool);
 
-/// The state, locked.
+/// Locked state of a completion queue.
 pub(super) struct StateGuard<'a>(Option<MutexGuard<'a, State>>);
 
 impl Deref for StateGuard<'_> {
@@ -121,7 +122,7 @@ impl CompletionQueueInner {
         StateGuard(Some(self.state.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Makes room for the completion of a request.
+    /// Reserves room for the completion of a request.
     #[inline]
     pub fn reserve(&self) -> Result<(), PostError> {
         let outstanding = self.outstanding.fetch_add(1, Ordering::AcqRel);
@@ -132,7 +133,7 @@ impl CompletionQueueInner {
         Ok(())
     }
 
-    /// Something was posted.
+    /// Wakes those who wait for the queue, after something was posted.
     #[inline]
     pub fn stir(&self) {
         if let Some(channel) = self.channel.get() {
@@ -143,7 +144,8 @@ impl CompletionQueueInner {
     /// True if there is something to poll.
     pub fn has_completion(&self) -> bool {
         let Ok(state) = self.state.try_lock() else {
-            // Somebody polls, or posts; whoever waits is told at the next look.
+            // Another thread polls or posts; waiting threads learn of the completion at the next
+            // look.
             return false;
         };
         let halted = |number: &u32| {
@@ -169,13 +171,13 @@ impl CompletionQueueInner {
                 }))
     }
 
-    /// Unsignaled requests are about to be posted.
+    /// Notes that unsignaled requests are about to be posted.
     #[inline]
     pub fn expect_failures(&self) {
         self.unsignaled.store(true, Ordering::Release);
     }
 
-    /// A task waits for a completion.
+    /// Adds a task that waits for a completion.
     pub(super) fn add_task(&self, task: &Waker) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if !tasks.iter().any(|other| other.will_wake(task)) {
@@ -188,19 +190,19 @@ impl CompletionQueueInner {
         std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Gives back the room of that many completions.
+    /// Releases the reserved room of `count` completions.
     pub fn release(&self, count: u32) {
         self.outstanding.fetch_sub(count, Ordering::AcqRel);
     }
 
-    /// A send queue completes here from now on.
+    /// Adds a send queue that completes here.
     pub fn attach(&self, queue: Arc<QueueState>) {
         let number = queue.number as usize;
         self.lock().queues[number] = Some(queue);
     }
 
-    /// A send queue is no more; the card does not touch it any longer. What it completed stays,
-    /// what it did not never completes.
+    /// Removes a send queue that the card does not touch any longer. Completions that it already
+    /// has stay; its other requests never complete.
     pub fn detach(&self, queue: &QueueState) {
         let mut state = self.lock();
         self.drain(&mut state);
@@ -222,20 +224,20 @@ impl CompletionQueueInner {
         state.halted.retain(|number| *number != queue.number);
     }
 
-    /// Lets polling flush a queue that the card does not touch any longer.
+    /// Marks a send queue that the card does not touch any longer, so that polling flushes it.
     pub fn halt(&self, queue: &QueueState) {
         let mut state = self.lock();
         self.drain(&mut state);
         state.halt(queue);
     }
 
-    /// A receive queue completes here from now on.
+    /// Adds a receive queue that completes here.
     pub fn attach_receives(&self, queue: Arc<ReceiveState>) {
         let number = queue.number as usize;
         self.lock().receives[number] = Some(queue);
     }
 
-    /// A receive queue is no more: what it did not complete never completes.
+    /// Removes a receive queue: its receives that have not completed never do.
     pub fn detach_receives(&self, queue: &ReceiveState) {
         let mut state = self.lock();
         self.drain(&mut state);
@@ -256,14 +258,14 @@ impl CompletionQueueInner {
         state.halted_receives.retain(|number| *number != queue.number);
     }
 
-    /// Lets polling flush such a queue.
+    /// Marks a receive queue that the card does not touch any longer, so that polling flushes it.
     pub fn halt_receives(&self, queue: &ReceiveState) {
         let mut state = self.lock();
         self.drain(&mut state);
         state.halt_receives(queue);
     }
 
-    /// The same, if the queue completes here.
+    /// Like [`halt_receives`](Self::halt_receives), but only if the queue completes here.
     pub fn halt_receives_of(&self, queue: &Arc<ReceiveState>) {
         let mut state = self.lock();
         self.drain(&mut state);
@@ -273,13 +275,13 @@ impl CompletionQueueInner {
         }
     }
 
-    /// Takes everything from the ring, for polling later: what the completions say of queue pairs and queues is known
-    /// then.
+    /// Takes all entries from the ring, for polling later, so that the failures of queue pairs and
+    /// queues that they report are known.
     pub fn take_all(&self) {
         self.drain(&mut self.lock());
     }
 
-    /// Takes everything from the ring, for polling later.
+    /// Takes all entries from the ring, for polling later.
     fn drain(&self, state: &mut State) {
         while let Some(completion) = self.take(state) {
             state.pending.push_back(completion);
@@ -304,7 +306,7 @@ impl CompletionQueueInner {
         }
     }
 
-    /// The completion of a request, unless nobody waits for it.
+    /// Returns the completion of a request, unless it is stale or an unsignaled success.
     fn take_request(
         &self,
         state: &mut State,
@@ -315,7 +317,7 @@ impl CompletionQueueInner {
         // waits for those.
         let queue = state.queues.get(usize::from(completion.queue)).and_then(Option::as_ref)?;
         let entry = queue.at(position)?;
-        // A card that could not read the ring does not know the name.
+        // A card that could not read the ring does not know the request's position.
         let nameless = completion.status == Status::LocalQpOperationError;
         if entry.wr_id != completion.wr_id && !(nameless && completion.wr_id == 0) {
             return None;
@@ -328,7 +330,7 @@ impl CompletionQueueInner {
                 Some(owner) => vec![owner],
                 None => queue.queue_pairs(&entry),
             };
-            // What is flushed does not say why.
+            // A flushed request does not tell why its queue pair failed.
             if completion.status != Status::WrFlushError
                 && let Some(failed) = named.get(usize::from(completion.destination))
             {
@@ -349,7 +351,7 @@ impl CompletionQueueInner {
         Some((completion, entry.is_signaled()))
     }
 
-    /// The completion of a receive, unless nobody waits for it.
+    /// Returns the completion of a receive, unless its queue was reset or dropped.
     fn take_receive(
         &self,
         state: &mut State,
@@ -382,7 +384,7 @@ impl CompletionQueueInner {
         Some((completion, true))
     }
 
-    /// Those of the queue pairs that the card says are in the error state.
+    /// Returns those of the queue pairs that the card reports in the error state.
     fn in_error(&self, queue_pairs: Vec<u32>) -> Vec<u32> {
         let mut hardware = self.context.inner.lock();
         let mut failed = Vec::new();
@@ -399,13 +401,13 @@ impl CompletionQueueInner {
         failed
     }
 
-    /// Where the next entry of the ring is.
+    /// Index of the next entry of the ring.
     #[inline]
     fn next_entry(&self, state: &State) -> usize {
         (state.consumed & (self.entries - 1)) as usize * Completion::SIZE
     }
 
-    /// The word with the phase of the next entry, if that was written.
+    /// Returns the word with the phase of the next entry, if the card has written that entry.
     #[inline]
     fn phase_word(&self, state: &State) -> Option<u64> {
         let phase = (state.consumed >> self.entries.ilog2() & 1) ^ 1;
@@ -413,7 +415,8 @@ impl CompletionQueueInner {
         ((last >> PHASE.bit) as u8 == phase as u8).then_some(last)
     }
 
-    /// Takes the next entry from the ring, whoever's it is, and the position of its request.
+    /// Takes the next entry from the ring, whichever queue it belongs to, and the position of its
+    /// request.
     #[inline]
     fn take_entry(&self, state: &mut State) -> Option<(Entry, u32)> {
         let position = state.consumed;
@@ -423,7 +426,7 @@ impl CompletionQueueInner {
         let load = |word| if word == PHASE.word { last } else { self.ring.load_u64(at + 8 * word) };
         state.consumed = position.wrapping_add(1);
         let status = field!(Completion.status in load) as u8;
-        // No card of this ABI writes an unknown status; were it to, the request has failed.
+        // No card of this ABI writes an unknown status; if one did, the request has failed.
         let status = Status::from_code(status).unwrap_or(Status::LocalQpOperationError);
         let (wr_id, send) = (field!(Completion.wr_id in load), CompletionOpcode::Send);
         let position = field!(Completion.position in load) as u32;
@@ -445,7 +448,7 @@ impl CompletionQueueInner {
         Some((Entry::Request(completion), position))
     }
 
-    /// Tells the card how far the ring was read.
+    /// Reports to the card how far the ring was read.
     pub(super) fn report(&self, state: &mut State) {
         if state.reported == state.consumed {
             return;
@@ -474,7 +477,7 @@ impl State {
         }
     }
 
-    /// Completes the oldest request or receive of some halted queue.
+    /// Completes the oldest request or receive of one of the halted queues.
     pub(super) fn flush_one(&mut self) -> Option<Taken> {
         let Self { halted, queues, halted_receives, receives, dead, .. } = self;
         let queues = halted.iter().filter_map(|number| queues[*number as usize].as_ref());
@@ -498,7 +501,7 @@ fn flush_one(queue: &QueueState, dead: &mut Vec<Hold>) -> Option<Taken> {
     Some((completion, entry.is_signaled()))
 }
 
-/// The same for a receive queue.
+/// Completes a receive queue's oldest receive with `wr_flush_error`.
 fn flush_receive(queue: &ReceiveState, dead: &mut Vec<Hold>) -> Option<Taken> {
     let wr_id = queue.complete_oldest(dead)?;
     let (number, flushed) = (queue.number as u16, Status::WrFlushError);

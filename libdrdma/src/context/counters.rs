@@ -1,18 +1,18 @@
-//! What was counted: by libdrdma, and by the card.
+//! Counters of libdrdma, and of the card.
 
 use drdma_abi::register::Counter;
 
-/// What libdrdma itself counted, over all queues of a context.
+/// Counters of libdrdma itself, summed over all queues of a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Work requests handed to the card.
+    /// Number of work requests handed to the card.
     pub work_requests: u64,
-    /// Bytes of those work requests: what the application had to say to describe its data.
+    /// Size of these work requests in bytes: what the application needed to describe its data.
     pub request_bytes: u64,
-    /// Bytes of ring that they took: `request_bytes` and the padding to blocks of 64 bytes.
+    /// Ring space that they took, in bytes: `request_bytes` and the padding to blocks of 64 bytes.
     pub ring_bytes: u64,
-    /// Doorbells rung.
+    /// Number of doorbells rung.
     pub doorbells: u64,
 }
 
@@ -32,7 +32,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The value of that counter, for instance
+    /// Value of the given counter, for instance
     /// [`PAYLOAD_BYTES`](drdma_abi::register::counter::PAYLOAD_BYTES).
     pub fn get(&self, counter: Counter) -> u64 {
         self.iter().find(|(name, _)| *name == counter.name).map_or(0, |(_, value)| value)

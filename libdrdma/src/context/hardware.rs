@@ -1,4 +1,4 @@
-//! What only one thread at a time touches.
+//! State of the hardware that only one thread at a time accesses.
 
 use std::{
     any::Any,
@@ -18,8 +18,8 @@ use drdma_driver::{CardError, Device, DmaMemory};
 
 use crate::{index_pool::IndexPool, send_queue::Pending};
 
-/// What only one thread at a time touches. It is locked last: never lock a completion queue while
-/// holding it.
+/// State of the hardware that only one thread at a time accesses. It is locked last: never lock a
+/// completion queue while holding it.
 pub(crate) struct Hardware {
     pub device: Device,
     pub queue_pairs: IndexPool,
@@ -31,24 +31,24 @@ pub(crate) struct Hardware {
     pub append_regions: IndexPool,
     /// The number on the wire of every queue pair in use.
     pub qpns: Vec<Option<u32>>,
-    /// What failed where no error could be returned.
+    /// First failure that occurred where no error could be returned.
     pub failure: Option<CardError>,
-    /// Indexes of queue pairs that are free again when no request names them any longer.
+    /// Indexes of dropped queue pairs, which are free again when no request names them any longer.
     leaving: Vec<(u32, Vec<Pending>)>,
     /// The card may still be working on requests of a queue that was taken from it.
     unsettled: bool,
-    /// What goes when it does not any longer.
+    /// Memory that is released once the card is idle.
     retired: Vec<Retired>,
-    /// What has gone: dropped when nothing is locked, because an owner may do anything when it is
-    /// dropped.
+    /// Memory that can be released; to be dropped while nothing is locked, because an owner may run
+    /// any code when it is dropped.
     dead: Vec<Retired>,
-    /// What the next tag is drawn from, if that is told.
+    /// State of the generator of tags, if the context was opened with a seed.
     key_seed: Option<u64>,
 }
 
 /// Memory that the card may still be reading.
 enum Retired {
-    /// Mapped memory: where.
+    /// Mapped memory and its I/O virtual address.
     Mapped(u64, #[expect(dead_code, reason = "kept, not read")] DmaMemory),
     /// The owner of a part of memory that stays mapped.
     Owner(#[expect(dead_code, reason = "kept, not read")] Arc<dyn Any + Send + Sync>),
@@ -77,7 +77,8 @@ impl Hardware {
         }
     }
 
-    /// A tag of a local key: the 20 random bits above the index, not 0. Who does not know it finds no key.
+    /// Draws the tag of a local key: the 20 random bits above the index, not 0. A key with another
+    /// tag is refused.
     pub fn next_tag(&mut self) -> Result<u32, CardError> {
         loop {
             let mut bytes = [0; 4];
@@ -116,7 +117,7 @@ impl Hardware {
         }
     }
 
-    /// A free index for a queue pair.
+    /// Takes a free index for a queue pair.
     pub fn take_queue_pair(&mut self) -> Option<u32> {
         let Self { leaving, queue_pairs, .. } = self;
         leaving.retain(|(index, pending)| {
@@ -129,14 +130,14 @@ impl Hardware {
         queue_pairs.take()
     }
 
-    /// Requests that have no completion were taken from the card: it may go on reading their memory
-    /// until it is idle once.
+    /// Notes that requests without a completion were taken from the card, which may go on reading
+    /// their memory until it has been idle once.
     pub fn abandon(&mut self) {
         self.unsettled = true;
     }
 
-    /// True if the card touches nothing any longer that belonged to abandoned requests. Then,
-    /// retired memory is unmapped.
+    /// True if the card no longer touches anything that belonged to abandoned requests; retired
+    /// memory is unmapped then.
     pub fn settle(&mut self) -> Result<bool, CardError> {
         if self.unsettled && self.device.is_busy()? {
             return Ok(false);
@@ -153,8 +154,8 @@ impl Hardware {
     }
 
     /// Unmaps memory that no request needs any longer, as soon as the card is done with abandoned
-    /// ones. Until then the address is not used again: what the card still writes there must not
-    /// reach anything new.
+    /// ones. Until then its address is not reused, so that late writes of the card cannot reach new
+    /// memory.
     pub fn retire(&mut self, iova: u64, memory: DmaMemory) {
         self.retired.push(Retired::Mapped(iova, memory));
         let settled = self.settle().map(|_| ());
@@ -168,7 +169,8 @@ impl Hardware {
         }
     }
 
-    /// Remembers a failure that nobody could be told of.
+    /// Keeps a failure that could not be returned, for
+    /// [`Context::progress`](crate::Context::progress).
     pub fn note(&mut self, result: Result<(), CardError>) {
         if let Err(error) = result {
             self.failure.get_or_insert(error);
@@ -183,13 +185,14 @@ impl Hardware {
 
 /// The hardware, locked.
 pub(crate) struct HardwareGuard<'a> {
-    /// There until it is dropped.
+    /// Always present until the guard is dropped.
     guard: Option<MutexGuard<'a, Hardware>>,
     attention: &'a AtomicBool,
 }
 
 impl<'a> HardwareGuard<'a> {
-    /// `attention` says whether [`Context::progress`](crate::Context::progress) has something to do, once it is unlocked.
+    /// Makes a guard that, when it unlocks the hardware, sets `attention` if
+    /// [`Context::progress`](crate::Context::progress) has something to do.
     pub fn new(guard: MutexGuard<'a, Hardware>, attention: &'a AtomicBool) -> Self {
         Self { guard: Some(guard), attention }
     }

@@ -1,4 +1,4 @@
-//! How a card is set up, and why it is not.
+//! Options for opening a card, and errors of setting up a card or queue.
 
 use std::net::Ipv4Addr;
 
@@ -6,11 +6,11 @@ use drdma_driver::{CardError, OpenError};
 
 use crate::MacAddress;
 
-/// How long a card is given to acknowledge, unless told otherwise: 0.54 s of its time, in units of
-/// 1,024 cycles.
+/// Default time that a card waits for an acknowledgement: 0.54 s of its time, in units of 1,024
+/// cycles.
 pub const DEFAULT_ACK_TIMEOUT: u32 = 1 << 17;
 
-/// How a card is set up when it is opened.
+/// Options for opening a card.
 ///
 /// ```
 /// use libdrdma::{MacAddress, Options};
@@ -34,73 +34,73 @@ pub struct Options {
     /// best gap by itself ([`READ_BALANCE`](drdma_abi::register::READ_BALANCE)).
     pub merge_threshold: Option<u32>,
     /// Units of 1,024 cycles (4.096 us) without progress after which an unacknowledged RC request
-    /// completes with `retry_exceeded` ([`DEFAULT_ACK_TIMEOUT`] unless told); 0 waits for ever.
+    /// completes with `retry_exceeded` (default [`DEFAULT_ACK_TIMEOUT`]); 0 waits for ever.
     pub ack_timeout: u32,
-    /// What the tags of keys are drawn from, so that a simulation has the same ones each time. Whoever
-    /// knows it knows the keys; `None`, the default, takes the system's random numbers.
+    /// Seed of the tags of keys, so that a simulation has the same keys each time. Anybody who
+    /// knows the seed knows the keys; `None`, the default, takes the system's random numbers.
     pub key_seed: Option<u64>,
 }
 
 impl Options {
-    /// The given addresses and the default time-out, everything else as the card has it.
+    /// The given addresses, the default time-out, and the card's own values of all other options.
     pub fn new(mac: MacAddress, ip: Ipv4Addr) -> Self {
         let ack_timeout = DEFAULT_ACK_TIMEOUT;
         Self { mac, ip, max_read: None, merge_threshold: None, ack_timeout, key_seed: None }
     }
 }
 
-/// Why a card was not opened, or a queue not made.
+/// Error of opening a card or making a queue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The card is not one that this software can drive.
+    /// The card is of a type or version that this software cannot drive.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The card failed.
     #[error(transparent)]
     Card(#[from] CardError),
-    /// An option or a size outside its limits.
+    /// An option or a size is outside its limits.
     #[error("{what} is {value}: it must be {limits}")]
     Limits {
-        /// What was given.
+        /// Name of the option or size.
         what: &'static str,
-        /// Its value.
+        /// Value that was given.
         value: u64,
-        /// What is possible.
+        /// Description of the values that are possible.
         limits: &'static str,
     },
     /// A resource of the card is used up.
     #[error("the card has no free {what}: all {limit} are in use")]
     Exhausted {
-        /// What there is none of.
+        /// Name of the resource.
         what: &'static str,
-        /// How many there are.
+        /// Number that the card has of it.
         limit: u32,
     },
-    /// Another queue pair of this context has that number.
+    /// The queue pair number is in use in this context.
     #[error("queue pair number {qpn:#x} is in use")]
     QueuePairNumber {
-        /// The number.
+        /// The queue pair number.
         qpn: u32,
     },
-    /// The card does nothing but send.
+    /// The card only sends.
     #[error("{what} is not possible: the card does not receive")]
     Unsupported {
-        /// What was asked for.
+        /// Name of the operation that was asked for.
         what: &'static str,
     },
-    /// A shared receive queue of another protection domain.
+    /// The shared receive queue belongs to another protection domain.
     #[error("the shared receive queue belongs to another protection domain than the queue pair")]
     ProtectionDomain,
-    /// A completion queue of another card.
+    /// The completion queue belongs to another card.
     #[error("the completion queue belongs to another context than the protection domain")]
     Context,
-    /// The operating system gave no memory for a ring.
+    /// The operating system provided no memory for a ring.
     #[error("cannot allocate {len} B for a ring")]
     Ring {
-        /// Bytes.
+        /// Size of the ring in bytes.
         len: usize,
-        /// Why.
+        /// Error that the operating system returned.
         source: std::io::Error,
     },
 }
@@ -114,7 +114,7 @@ pub(super) fn check_max_read(bytes: u32) -> Result<(), Error> {
 }
 
 pub(super) fn check_merge_threshold(bytes: u32) -> Result<(), Error> {
-    // A gap of a page is never inside a read; the register has 13 bits.
+    // A gap of a whole page is never inside a read; the register has 13 bits.
     if bytes <= 4096 {
         return Ok(());
     }

@@ -8,14 +8,14 @@ use super::{
 /// Bytes of a page.
 const PAGE: usize = READ_BOUNDARY as usize;
 
-/// Finds the reads that cost least under a table: over all groupings of the fragments into reads.
-/// A read begins and ends with a needed byte, and ends inside a run of them only where its length
+/// Finds the reads of least cost under a table, over all groupings of the fragments into reads. A
+/// read begins and ends with a needed byte, and ends inside a run of them only where its length
 /// reaches the limit.
 ///
 /// Time is proportional to the fragments times those that fit a longest read.
 #[derive(Clone, Copy, Debug)]
 pub struct Cheapest<'a>(
-    /// What reads cost.
+    /// Costs of reads.
     pub &'a CostTable,
 );
 
@@ -26,7 +26,7 @@ impl Optimizer for Cheapest<'_> {
         let (mut boxes, mut reads) = (Vec::new(), Vec::new());
         for (page, runs) in Pages::of(fragments)?.iter() {
             program.solve(runs, &mut reads);
-            // The way back gives the last read first.
+            // Tracing back yields the last read first.
             for &(start, end) in reads.iter().rev() {
                 boxes.push(BoundingBox { addr: page + start as u64, len: (end - start) as u32 });
             }
@@ -35,12 +35,12 @@ impl Optimizer for Cheapest<'_> {
     }
 }
 
-/// What is known of reading everything before a byte of a page.
+/// Best way to read everything before a byte of a page.
 #[derive(Clone, Copy)]
 struct Before {
     /// The least cost; infinite if no read begins at this byte.
     cost: f64,
-    /// The last of these reads.
+    /// The last read of that way.
     last: Run,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Program<'a> {
                 if self.before[start].cost < f64::INFINITY {
                     self.extend(&runs[index..], start, last_end);
                 }
-                // A read that begins further inside a run goes on where one was cut.
+                // A read that begins further inside the run continues one that was cut.
                 last_end = Some(start + 1);
             }
         }

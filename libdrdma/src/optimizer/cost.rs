@@ -1,4 +1,4 @@
-//! What a DMA read costs.
+//! Costs of DMA reads.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,11 +17,11 @@ pub struct ReadCost {
     pub ns: f64,
 }
 
-/// Why a table is none.
+/// Error of making a cost table.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CostError {
-    /// There is no read in it.
+    /// The table has no read.
     #[error("a cost table needs the cost of at least one read")]
     Empty,
     /// Lengths are not in order, or outside 1 to 4096.
@@ -29,28 +29,27 @@ pub enum CostError {
         "reads of {bytes} B after those of {before} B: lengths must ascend, from 1 to 4096 bytes"
     )]
     Length {
-        /// The length that is wrong.
+        /// Length that is out of order or range.
         bytes: u32,
-        /// The one before it, 0 if it is the first.
+        /// Length before it; 0 if it is the first.
         before: u32,
     },
-    /// A time that is none.
+    /// A time is negative or not finite.
     #[error("{what} of {ns} ns: must be a number, {limits}")]
     Time {
-        /// Of what.
+        /// Name of the time.
         what: &'static str,
-        /// The value.
+        /// Value of the time in nanoseconds.
         ns: f64,
-        /// What it must be.
+        /// Description of the values that are possible.
         limits: &'static str,
     },
 }
 
-/// What reads cost, by their length: between the given lengths the cost is interpolated, below the
-/// first it is that of the first, above the last it goes on as between the last two, but never falls.
-/// A read that
-/// begins in the cache line where the one before it ended waits for it, which costs
-/// `same_line_ns` more.
+/// Costs of reads by their length: between the given lengths the cost is interpolated, below the
+/// first it is that of the first, above the last it is extrapolated from the last two, but never
+/// falls. A read that begins in the cache line where the one before it ended waits for it, which
+/// costs `same_line_ns` more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked", deny_unknown_fields)]
 pub struct CostTable {
@@ -79,7 +78,8 @@ impl CostTable {
     /// A table of measured costs.
     ///
     /// # Errors
-    /// No read at all, lengths that do not ascend, times that are negative or not finite.
+    /// `CostError::Empty` without a read, `Length` for lengths that do not ascend, or `Time` for
+    /// times that are negative or not finite.
     pub fn new(reads: Vec<ReadCost>, same_line_ns: f64) -> Result<Self, CostError> {
         let mut before = 0;
         for &ReadCost { bytes, ns } in &reads {
@@ -101,10 +101,10 @@ impl CostTable {
         }
     }
 
-    /// The table of a cost of `request_ns` a read and `byte_ns` a byte.
+    /// The table of an affine cost: `request_ns` a read and `byte_ns` a byte.
     ///
     /// # Errors
-    /// Times that are negative or not finite.
+    /// `CostError::Time` for times that are negative or not finite.
     pub fn affine(request_ns: f64, byte_ns: f64) -> Result<Self, CostError> {
         let last = READ_BOUNDARY as u32;
         let cost = |bytes| ReadCost { bytes, ns: request_ns + byte_ns * f64::from(bytes) };
@@ -116,12 +116,12 @@ impl CostTable {
         &self.reads
     }
 
-    /// What a read costs more if it begins in the cache line where the one before it ended.
+    /// Additional cost of a read that begins in the cache line where the one before it ended.
     pub fn same_line_ns(&self) -> f64 {
         self.same_line_ns
     }
 
-    /// Nanoseconds of a read of `bytes`.
+    /// Cost in nanoseconds of a read of `bytes`.
     pub fn read(&self, bytes: u32) -> f64 {
         let after = self.reads.partition_point(|read| read.bytes < bytes);
         if after == 0 || self.reads.len() == 1 {
@@ -142,7 +142,7 @@ impl CostTable {
         }
     }
 
-    /// Nanoseconds of reads in the given order, each an address and a length.
+    /// Cost in nanoseconds of reads in the given order, each an address and a length.
     pub fn sum(&self, reads: impl IntoIterator<Item = (u64, u32)>) -> f64 {
         let (mut ns, mut last_line) = (0.0, None);
         for (addr, len) in reads {
@@ -160,7 +160,7 @@ impl CostTable {
         if waits { self.same_line_ns } else { 0.0 }
     }
 
-    /// Nanoseconds of a plan.
+    /// Cost in nanoseconds of a plan.
     pub fn plan(&self, plan: &Plan) -> f64 {
         self.sum(plan.boxes().iter().map(|read| (read.addr, read.len)))
     }
@@ -178,7 +178,7 @@ impl CostTable {
         if byte <= 0.0 {
             return READ_BOUNDARY as u32;
         }
-        // A hair more than the quotient: it may be a whole number but for rounding.
+        // Slightly more than the quotient, which may be a whole number except for rounding.
         (request / byte + 1e-6).clamp(0.0, READ_BOUNDARY as f64) as u32
     }
 }

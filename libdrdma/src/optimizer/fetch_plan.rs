@@ -1,4 +1,4 @@
-//! How a request says that it is fetched.
+//! The fetch plan of a request.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use super::{
     fragments::Run,
 };
 
-/// Thresholds that differ: the widest gap of a plan, and one more.
-/// Bytes of a contiguous region from which on its reads are 256 B long.
+/// Length in bytes from which on a contiguous region is read in reads of 256 B.
 const LONG_RUN: u32 = 128 << 10;
+/// Number of different thresholds of plans, from 0 to the widest gap of a plan.
 const THRESHOLDS: usize = MAX_MERGE_THRESHOLD as usize + 1;
 
 /// The longest DMA read of a request's data and the widest gap that is read through, in place of the
@@ -35,14 +35,14 @@ pub struct FetchPlan {
     merge_threshold: u16,
 }
 
-/// Why a plan is none.
+/// Error of making a fetch plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchPlanError {
-    /// Reads of a length that a request cannot ask for.
+    /// The longest read is none that a request can ask for.
     #[error("reads of at most {0} B: must be a power of two, 64 to 4096")]
     MaxRead(u32),
-    /// A threshold that a request cannot ask for.
+    /// The merge threshold is none that a request can ask for.
     #[error("gaps of at most {0} B: must be 0 to {MAX_MERGE_THRESHOLD}")]
     MergeThreshold(u32),
 }
@@ -99,7 +99,8 @@ impl FetchPlan {
     /// each of up to seven longest reads.
     ///
     /// # Errors
-    /// Limits that leave no read, an empty fragment, or one beyond the last address.
+    /// `PlanError::Limits` if the limits leave no read, or `Fragment` for a fragment that is empty
+    /// or beyond the last address.
     pub fn cheapest(
         fragments: &[Fragment],
         costs: &CostTable,
@@ -160,7 +161,8 @@ impl Optimizer for FetchPlan {
     }
 }
 
-/// Fragments that fill a window of so many bytes together, or one that is larger.
+/// Cuts fragments into sequences that fill a window of `window` bytes together, or single fragments
+/// that are larger.
 fn windows(fragments: &[Fragment], window: u64) -> impl Iterator<Item = &[Fragment]> {
     let mut rest = fragments;
     std::iter::from_fn(move || {

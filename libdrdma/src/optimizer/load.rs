@@ -1,46 +1,48 @@
-//! How long reads of different lengths take together.
+//! Joint duration of reads of different lengths.
 
 use std::ops::{Add, AddAssign, Sub};
 
 use super::{CostTable, Plan, READ_BOUNDARY};
 
-/// By how much the bytes of a read may cost more than those of the cheapest in a table and still
-/// count as equally cheap: what a measurement may be wrong by.
+/// Relative difference up to which bytes of a read count as equally cheap as those of the cheapest
+/// in a table: the error of a measurement.
 const NOISE: f64 = 0.02;
 /// Loads that differ by less, relative to each other, are equal: sums of floating-point numbers.
 const ROUNDING: f64 = 1e-9;
 
-/// What reads take of the two things that a host has a limited number of: requests in flight and
-/// bytes. Each is in nanoseconds for which reads of that kind alone would keep it busy.
+/// Use that reads make of the two resources of a host: requests in flight and bytes. Each is the
+/// time in nanoseconds for which these reads alone would keep the resource busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
-    /// What the requests take.
+    /// Time in nanoseconds that the requests take.
     pub requests_ns: f64,
-    /// What their bytes take.
+    /// Time in nanoseconds that their bytes take.
     pub bytes_ns: f64,
-    /// What the reads take one kind after another: the larger of the two for each read.
+    /// Time in nanoseconds if reads of different kinds never overlap: the sum over the reads of the
+    /// larger of the two.
     pub apart_ns: f64,
 }
 
 impl Load {
-    /// How far what reads take lies from what they would take together towards what they would apart.
+    /// Position of the reads' time between full overlap (0) and none (1).
     pub(super) const APART: f64 = 1.0 / 3.0;
 
-    /// Nanoseconds that the reads take: a third of the way from what they would take if both things were used
-    /// up together all the time to what they would take if reads of different lengths were never in flight
-    /// together. Reads are issued in order, so now the one runs out and now the other; the third is what
-    /// bitmaps on the simulated card take.
+    /// Nanoseconds that the reads take: a third of the way from the time in which both resources
+    /// are used up together all the time to the time in which reads of different lengths never
+    /// overlap. Reads are issued in order, so sometimes the one resource is used up and sometimes
+    /// the other; the third is measured with bitmaps on the simulated card.
     pub fn ns(&self) -> f64 {
         let together = self.requests_ns.max(self.bytes_ns);
         together + (self.apart_ns - together) * Self::APART
     }
 
-    /// What a request takes that waits so long.
+    /// Load of a request that waits for `ns` nanoseconds.
     pub(super) fn waiting(ns: f64) -> Self {
         Self { requests_ns: ns, bytes_ns: 0.0, apart_ns: ns }
     }
 
-    /// True if these reads take less time, or the same and less of what is not used up.
+    /// True if these reads take less time, or the same and less of the resource that is not used
+    /// up.
     pub(super) fn is_less_than(&self, other: &Self) -> bool {
         let less = |a: f64, b: f64| a < b * (1.0 - ROUNDING);
         let least = |load: &Self| load.requests_ns.min(load.bytes_ns);
@@ -90,7 +92,7 @@ impl CostTable {
         lengths().find(|len| byte(*len) <= least * (1.0 + NOISE)).unwrap_or(last)
     }
 
-    /// What a read of `bytes` takes of requests and bytes.
+    /// Load of a read of `bytes`.
     ///
     /// A table says what reads of one length cost, which is the larger of the two. It is what the
     /// request takes up to the length at which bytes are cheapest, and what its bytes take from
@@ -106,10 +108,10 @@ impl CostTable {
         Load { requests_ns, bytes_ns, apart_ns: requests_ns.max(bytes_ns) }
     }
 
-    /// What a plan takes of requests and bytes. The sum over its reads ([`CostTable::plan`]) is what
-    /// it takes if each read uses up one of them alone; short and long reads mixed take less, as the
-    /// ones leave some of what the others need. For a cost that is affine in a read's length both are the
-    /// same.
+    /// Load of a plan. The sum over its reads ([`CostTable::plan`]) is the time that it takes if
+    /// each read uses up one resource alone; short and long reads together take less, as each
+    /// leaves some of the resource that the other needs. For a cost that is affine in a read's
+    /// length both are equal.
     pub fn load(&self, plan: &Plan) -> Load {
         let (mut load, mut last_line) = (Load::default(), None);
         for read in plan.boxes() {

@@ -5,7 +5,7 @@
 //!
 //! | optimizer | what it does |
 //! |---|---|
-//! | [`Threshold`] | the card's rule: a gap is read through if it is at most so many bytes |
+//! | [`Threshold`] | the card's rule: a gap is read through if it is at most a threshold wide |
 //! | [`Cheapest`] | the least cost under a measured [`CostTable`], by a dynamic program |
 //!
 //! The card carries the rule. Its registers hold the threshold and the longest read for all
@@ -14,9 +14,9 @@
 //! bitmap the program's result can be handed to the card as it is: a [`Schedule`] says of every gap whether
 //! it is read through ([`Bitmapped::fetch_rows`](crate::Bitmapped::fetch_rows)).
 //!
-//! Of some requests the card packs several rows a cycle: [`PackedRows`] says of which. Where it puts what it
-//! reads is its own affair, too; [`ColumnPlacement`] and [`BlockPlacement`] tell
-//! the same places, and [`assembler::pace`] how many words a cycle are gathered from there.
+//! The card packs several rows of some requests a cycle: [`PackedRows`] says of which.
+//! [`ColumnPlacement`] and [`BlockPlacement`] compute the places where the card puts what it reads,
+//! and [`assembler::pace`] the number of words a cycle that are gathered from there.
 //!
 //! For a cost that is affine in a read's length the rule is as good as the program but for where
 //! long runs are cut; `drdma calibrate` measures the table and derives the rule's threshold.
@@ -72,28 +72,28 @@ pub const WINDOW: u64 = 32 * 1024;
 /// A run of bytes in host memory that must be fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fragment {
-    /// First byte.
+    /// Address of the first byte.
     pub addr: u64,
-    /// Bytes, at least 1.
+    /// Length in bytes, at least 1.
     pub len: u64,
 }
 
 /// A DMA read. Its first and its last byte are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BoundingBox {
-    /// First byte.
+    /// Address of the first byte.
     pub addr: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
 }
 
-/// What the device's reads must keep to, besides [`READ_BOUNDARY`].
+/// Limits of the device's reads, besides [`READ_BOUNDARY`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Longest read in bytes, 1 to 4096.
     pub max_read: u32,
-    /// Bytes of a window of the segmented memory, at least 1; no read is longer, and the reads of a
-    /// window fill at most so many.
+    /// Size in bytes of a window of the segmented memory, at least 1: the limit of a single read,
+    /// and of all reads of a window together.
     pub window: u64,
 }
 
@@ -115,36 +115,36 @@ impl Limits {
     }
 }
 
-/// Why nothing was planned.
+/// Error of planning reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// Limits that leave no read.
+    /// The limits leave no read.
     #[error(
         "reads of at most {max_read} B in windows of {window} B: a read has 1 to 4096 B and a \
          window at least 1 B"
     )]
     Limits {
-        /// The longest read.
+        /// Longest read in bytes.
         max_read: u32,
-        /// Bytes of a window.
+        /// Size of a window in bytes.
         window: u64,
     },
-    /// A fragment without bytes, or one that goes beyond the last address.
+    /// A fragment is empty, or reaches beyond the last address.
     #[error("a fragment of {len} B at {addr:#x} is empty or goes beyond the last address")]
     Fragment {
-        /// Its address.
+        /// Address of the fragment.
         addr: u64,
-        /// Its bytes.
+        /// Length of the fragment in bytes.
         len: u64,
     },
 }
 
-/// Reads that cover some fragments, by address, in windows.
+/// Reads that cover the given fragments, in order of their addresses, in windows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     boxes: Vec<BoundingBox>,
-    /// Where each window ends in `boxes`.
+    /// Index in `boxes` of the end of each window.
     ends: Vec<usize>,
 }
 
@@ -176,12 +176,12 @@ impl Plan {
         starts.zip(&self.ends).map(|(start, &end)| &self.boxes[start..end])
     }
 
-    /// How many reads there are.
+    /// Number of reads.
     pub fn reads(&self) -> usize {
         self.boxes.len()
     }
 
-    /// Their bytes, gaps included.
+    /// Number of bytes of the reads, gaps included.
     pub fn bytes(&self) -> u64 {
         self.boxes.iter().map(|read| u64::from(read.len)).sum()
     }
@@ -190,9 +190,10 @@ impl Plan {
 /// Forms the reads that fetch fragments.
 pub trait Optimizer {
     /// Covers every byte of `fragments`, which may come in any order and overlap, by reads within
-    /// `limits`. A byte is read once, whoever wants it.
+    /// `limits`. A byte is read once, even if several fragments need it.
     ///
     /// # Errors
-    /// Limits that leave no read, an empty fragment, or one beyond the last address.
+    /// `PlanError::Limits` if the limits leave no read, or `Fragment` for a fragment that is empty
+    /// or beyond the last address.
     fn plan(&self, fragments: &[Fragment], limits: &Limits) -> Result<Plan, PlanError>;
 }

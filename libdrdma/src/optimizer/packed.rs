@@ -1,4 +1,4 @@
-//! Which requests' rows the card packs several a cycle.
+//! Requests of whose rows the card packs several a cycle.
 
 use drdma_abi::work_request::RegionType;
 
@@ -38,12 +38,12 @@ pub struct PackedRows {
 }
 
 impl PackedRows {
-    /// A block of a sparse window; windows of fewer rows have none to leave out.
+    /// Rows of a block of a sparse window; windows of fewer rows leave out no blocks.
     const SPARSE_ROWS: u32 = 64;
 
-    /// The rows of a request, by the regions of each of its destinations; `None` if the card gathers them one
-    /// after another. `column_min_rows` is the card's register of that name: 96 unless somebody wrote it, and
-    /// 0 for no request.
+    /// The rows of a request, by the regions of each of its destinations; `None` if the card
+    /// gathers them one after another. `column_min_rows` is the card's register of that name: 96
+    /// after reset; 0 disables packing.
     pub fn of<'r, 'm: 'r>(
         destinations: impl IntoIterator<Item = &'r [Region<'m>]>,
         row_mask: RowMask,
@@ -92,7 +92,7 @@ impl PackedRows {
         are_enough(&set, one_bitmap, column_min_rows).then(|| Self::any(set, one_bitmap))?
     }
 
-    /// However few they are.
+    /// Takes the rows without regard to their number.
     fn any((lanes, rows): (Vec<Lane>, u32), one_bitmap: bool) -> Option<Self> {
         let mut window_rows = ColumnPlacement::window_rows(&lanes).ok()?;
         let sparse = one_bitmap && window_rows >= Self::SPARSE_ROWS;
@@ -102,37 +102,37 @@ impl PackedRows {
         Some(Self { lanes, rows, window_rows, sparse, apart: false })
     }
 
-    /// What every row has; where destinations have rows of their own ([`is_apart`](Self::is_apart)), those of the
-    /// first one.
+    /// Lanes of every row; if destinations have rows of their own ([`is_apart`](Self::is_apart)),
+    /// those of the first one.
     pub fn lanes(&self) -> &[Lane] {
         &self.lanes
     }
 
-    /// Rows, sent or not; where destinations have rows of their own, those of the first one.
+    /// Number of rows, sent or not; if destinations have rows of their own, those of the first one.
     pub fn rows(&self) -> u32 {
         self.rows
     }
 
-    /// Rows that a window has room for.
+    /// Number of rows that a window has room for.
     pub fn window_rows(&self) -> u32 {
         self.window_rows
     }
 
-    /// True if windows leave out blocks of rows that nobody is sent: those of one bitmap for one destination
-    /// ([`SparseWindow`](super::SparseWindow)).
+    /// True if windows leave out blocks of rows without a selected one: rows of one bitmap for one
+    /// destination ([`SparseWindow`](super::SparseWindow)).
     pub fn is_sparse(&self) -> bool {
         self.sparse
     }
 
-    /// True if every destination has windows of its own, because its rows are its own: strided regions of one form, one
+    /// True if every destination has windows and rows of its own: strided regions of one form, one
     /// behind the other in memory.
     pub fn is_apart(&self) -> bool {
         self.apart
     }
 }
 
-/// True if so many rows are packed: as many as `COLUMN_MIN_ROWS` says, or, unless there is one bitmap for one destination, half as
-/// many of up to 6 lanes, or a quarter of up to 2.
+/// True if there are enough rows to be packed: as many as `COLUMN_MIN_ROWS` says, or, unless there
+/// is one bitmap for one destination, half as many of up to 6 lanes, or a quarter of up to 2.
 fn are_enough((lanes, rows): &(Vec<Lane>, u32), one_bitmap: bool, column_min_rows: u32) -> bool {
     let least = match lanes.len() {
         _ if one_bitmap => column_min_rows,
@@ -175,7 +175,7 @@ fn one_set(regions: &[Region<'_>], row_mask: RowMask) -> Option<(Vec<Lane>, u32)
     (regions.len() == 1 || joined).then_some((lanes, rows?))
 }
 
-/// How many fragments of a unit are a row of their own to the card, one row after another, where a request's
+/// For each row of the card that a unit consists of, the number of its fragments, if a request's
 /// rows are not packed; `None` if all of them are one row.
 pub fn rows_of_a_unit(regions: &[Region<'_>], row_mask: RowMask) -> Option<Vec<usize>> {
     let fragments = |region: &Region<'_>| match region.region_type() {

@@ -4,10 +4,11 @@ use super::{
     BoundingBox, Fragment, LINE, Limits, Optimizer, Pages, Plan, PlanError, fragments::Run,
 };
 
-/// Reads through gaps of at most so many bytes, as the card does with its register
-/// [`MERGE_THRESHOLD`](drdma_abi::register::MERGE_THRESHOLD), and unless that is 0 through wider ones
-/// too if the needed bytes before and behind lie in one cache line ([`LINE`]), for which two reads
-/// would wait one after the other. What is longer than a read may be is cut as late as possible.
+/// Reads through gaps of at most the given number of bytes, as the card does with its register
+/// [`MERGE_THRESHOLD`](drdma_abi::register::MERGE_THRESHOLD). Unless that is 0, wider gaps are read
+/// through as well if the needed bytes before and behind lie in one cache line ([`LINE`]), for
+/// which two reads would wait one after the other. A sequence that is longer than a read may be is
+/// cut as late as possible.
 ///
 /// The card keeps track of words of 4 bytes in blocks of 256: it rounds its reads to words, and
 /// reads through no gap that holds a whole block.

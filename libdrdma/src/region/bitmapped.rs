@@ -61,14 +61,14 @@ impl<'m> Bitmapped<'m> {
         Self { bitmap, offset: 0, rows: 0, first: 0, columns: Columns::new(), fetch_rows: None }
     }
 
-    /// The bitmap's first byte, counted in its memory region (default 0).
+    /// Sets the offset of the bitmap's first byte in its memory region (default 0).
     #[inline]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
         self
     }
 
-    /// Rows, that is, bits of the bitmap: 0 to 2^32 - 1 (default 0).
+    /// Sets the number of rows, that is, bits of the bitmap: 0 to 2^32 - 1 (default 0).
     #[inline]
     pub fn rows(mut self, rows: u64) -> Self {
         self.rows = rows;
@@ -77,8 +77,8 @@ impl<'m> Bitmapped<'m> {
 
     column_methods!();
 
-    /// The place of row 0's bit in the bitmap's first byte, 0 (the least significant, default) to 7. Others than 0 need
-    /// a card with [`Features::BITS`](crate::Features::BITS).
+    /// Sets the place of row 0's bit in the bitmap's first byte, 0 (the least significant, default)
+    /// to 7. Others than 0 need a card with [`Features::BITS`](crate::Features::BITS).
     pub fn first_bit(mut self, bit: u8) -> Self {
         self.first = bit;
         self
@@ -101,9 +101,11 @@ impl<'m> Bitmapped<'m> {
     /// Checks and makes the region.
     ///
     /// # Errors
-    /// No or too many columns, a width of 0, a bitmap, fetch rows or a column (its entries of all rows,
-    /// selected or not, or what they may lead to) that end outside their memory region, memory of several protection
-    /// domains, a bit beyond 7, or fetch rows beside what is not of fixed width.
+    /// `RegionError::Elements` for no or too many columns, `Zero` for a width of 0, `OutOfBounds`
+    /// for a bitmap, fetch rows or a column (its entries of all rows, selected or not, or what they
+    /// may lead to) outside its memory region, `ProtectionDomain` for memory of several protection
+    /// domains, `Bit` for a bit beyond 7, or `FetchRows` for fetch rows with columns that have
+    /// kinds.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
         if self.first > 0 || self.columns.have_kinds() {
@@ -139,7 +141,7 @@ impl<'m> Bitmapped<'m> {
         Ok(region)
     }
 
-    /// The same where columns have kinds, or the bitmap begins within a byte.
+    /// Like [`build`](Self::build), for columns with kinds, or a bitmap that begins within a byte.
     fn build_typed(self) -> Result<Region<'m>, RegionError> {
         let Self { bitmap, offset, rows, first, columns, fetch_rows } = self;
         columns.check(NAME)?;

@@ -3,17 +3,18 @@
 use super::{KindColumn, List, Part, RegionError, Values, Words, outside, positive, values::Typed};
 use crate::{Memory, memory::Hold};
 
-/// Columns as given: memory, offset of row 0's value or entry, width. What entries lead to stands apart.
+/// Columns as given: memory, offset of row 0's value or entry, width. Kinds are kept apart.
 #[derive(Clone, Debug)]
 pub(super) struct Columns<'m> {
     list: List<(Memory<'m>, u64, u64)>,
     typed: Typed<'m>,
 }
 
-/// The methods of a builder that add to its `columns`.
+/// Defines the methods of a builder that add to its `columns`.
 macro_rules! column_methods {
     () => {
-        /// Adds a column: values of `width` bytes one behind the other, from `offset` in `memory`.
+        /// Adds a column: values of `width` bytes one behind the other, from byte `offset` of
+        /// `memory` on.
         #[inline]
         pub fn column(mut self, memory: impl Into<Memory<'m>>, offset: u64, width: u64) -> Self {
             self.columns.push(memory.into(), offset, width);
@@ -51,20 +52,20 @@ impl<'m> Columns<'m> {
         self.list.push((memory, offset, 0));
     }
 
-    /// True if the entries of some lead to their values.
+    /// True if some columns have kinds.
     #[inline]
     pub fn have_kinds(&self) -> bool {
         !self.typed.is_empty()
     }
 
-    /// How many they are, or what is wrong with that.
+    /// Returns the number of columns, or an error if there are none or too many.
     #[inline]
     pub fn check(&self, region: &'static str) -> Result<usize, RegionError> {
         self.list.check(region, "columns")?;
         Ok(self.list.given)
     }
 
-    /// Shared memory of the columns and of `others`, which they keep.
+    /// Returns the shared memory of the columns and of `others`.
     pub fn hold<'a>(&'a self, others: impl IntoIterator<Item = &'a Memory<'m>>) -> Hold
     where
         'm: 'a,
@@ -74,8 +75,8 @@ impl<'m> Columns<'m> {
         if self.typed.is_empty() { hold } else { self.typed.hold(hold) }
     }
 
-    /// Appends the columns, all of fixed width, of a region of `rows` rows in protection domain `pd`, or says what
-    /// is wrong with one.
+    /// Appends the columns, all of fixed width, of a region of `rows` rows in protection domain
+    /// `pd`, or returns the error of one of them.
     #[inline]
     pub fn describe(
         &self,
@@ -99,7 +100,7 @@ impl<'m> Columns<'m> {
         Ok(())
     }
 
-    /// The columns, of which some have kinds, as the card is told them.
+    /// Describes the columns, of which some have kinds, for the card.
     pub fn kinds(
         &self,
         region: &'static str,

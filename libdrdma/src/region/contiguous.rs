@@ -42,20 +42,20 @@ pub struct Contiguous<'m> {
 }
 
 impl<'m> Contiguous<'m> {
-    /// The whole of `memory`.
+    /// A region of the whole of `memory`.
     #[inline]
     pub fn new(memory: impl Into<Memory<'m>>) -> Self {
         Self { memory: memory.into(), offset: 0, len: None }
     }
 
-    /// First byte, counted in the memory region (default 0).
+    /// Sets the offset of the first byte in the memory region (default 0).
     #[inline]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
         self
     }
 
-    /// Bytes, 1 to 2^32 - 1 (default: up to the end of the memory region).
+    /// Sets the length in bytes, 1 to 2^32 - 1 (default: up to the end of the memory region).
     #[allow(clippy::len_without_is_empty)]
     #[inline]
     pub fn len(mut self, len: u64) -> Self {
@@ -66,7 +66,7 @@ impl<'m> Contiguous<'m> {
     /// Checks and makes the region.
     ///
     /// # Errors
-    /// Zero bytes, or bytes outside the memory region.
+    /// `RegionError::Zero` for no bytes, or `OutOfBounds` for bytes outside the memory region.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
         let Self { memory, offset, len } = self;

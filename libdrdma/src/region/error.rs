@@ -1,10 +1,10 @@
-//! Why a region cannot be, and what of it.
+//! Errors of making a region, and the parts of a region that they name.
 
 use std::fmt;
 
 use drdma_abi::work_request::{KeyType, MAX_ELEMENTS};
 
-/// Why a region cannot be.
+/// Error of making a region.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegionError {
@@ -13,74 +13,74 @@ pub enum RegionError {
     OutOfBounds {
         /// The type of region.
         region: &'static str,
-        /// The first byte outside, counted in the memory region.
+        /// Offset in the memory region of the first byte outside.
         byte: u128,
-        /// Bytes of the memory region.
+        /// Length of the memory region in bytes.
         len: u64,
-        /// Which part of the region covers it.
+        /// Part of the region that covers the byte.
         part: Part,
     },
-    /// A length, width or period of 0.
+    /// A length, width or period is 0.
     #[error("{region}: {what} is 0")]
     Zero {
         /// The type of region.
         region: &'static str,
-        /// What is 0.
+        /// Part of the region that is 0.
         what: Part,
     },
-    /// No element, or more than a region can have.
+    /// The region has no element, or more than possible.
     #[error("{region}: {given} {what}, 1 to {MAX_ELEMENTS} are possible")]
     Elements {
         /// The type of region.
         region: &'static str,
-        /// Extents or columns.
+        /// Kind of element: extents or columns.
         what: &'static str,
-        /// How many were given.
+        /// Number of elements that were given.
         given: usize,
     },
-    /// A value that does not fit the 32 bits that work requests have for it.
+    /// A value does not fit the 32 bits that work requests have for it.
     #[error("{region}: {what} is {value}, more than {}", u32::MAX)]
     TooLarge {
         /// The type of region.
         region: &'static str,
-        /// What is too large.
+        /// Part of the region that is too large.
         what: Part,
-        /// Its value.
+        /// Value that was given.
         value: u64,
     },
-    /// A width of more than 24 bits, in a region whose columns have kinds.
+    /// A width has more than 24 bits, in a region whose columns have kinds.
     #[error("{region}: {what} is {value}, at most {limit} is possible")]
     TooWide {
         /// The type of region.
         region: &'static str,
-        /// What is too wide.
+        /// Part of the region that is too wide.
         what: Part,
-        /// Its value.
+        /// Width that was given.
         value: u64,
-        /// The limit.
+        /// Largest width that is possible.
         limit: u32,
     },
-    /// Offsets that have neither 4 nor 8 B, or indices of other than 1, 2, 4 or 8 B.
+    /// Offsets have neither 4 nor 8 B, or indices other than 1, 2, 4 or 8 B.
     #[error("{region}: {what} is {value}, which no offset or index has")]
     EntryWidth {
         /// The type of region.
         region: &'static str,
-        /// Whose width it is.
+        /// Part of the region whose entries have that width.
         what: Part,
-        /// Its value.
+        /// Width that was given, in bytes.
         value: u64,
     },
-    /// A bit of a byte that has eight.
+    /// A bit's place in its byte is above 7.
     #[error("{region}: {what} is {value}, a byte has bits 0 to 7")]
     Bit {
         /// The type of region.
         region: &'static str,
-        /// Whose first bit it is.
+        /// Part of the region whose first bit was given.
         what: Part,
-        /// The bit.
+        /// Place that was given.
         value: u8,
     },
-    /// Bits that lie in records: only columns can be bits.
+    /// An extent is of bits: only columns can be.
     #[error("{region}: {what} is of bits, which only columns can be")]
     BitExtent {
         /// The type of region.
@@ -88,36 +88,36 @@ pub enum RegionError {
         /// The extent.
         what: Part,
     },
-    /// A number that is too small or too large.
+    /// A number is too small or too large.
     #[error("{region}: {what} is {value}, {least} to {most} are possible")]
     Range {
         /// The type of region.
         region: &'static str,
-        /// What it is.
+        /// Part of the region that the number is of.
         what: Part,
-        /// The number.
+        /// Number that was given.
         value: u64,
-        /// The least one that is possible.
+        /// Least number that is possible.
         least: u64,
-        /// The greatest one.
+        /// Greatest number that is possible.
         most: u64,
     },
-    /// A key of values that have no partitions: of a width or a kind that its type does not have, or of a type that the
-    /// function does not take.
+    /// A key has no partitions: its values have a width or a kind that its type does not have, or a
+    /// type that the function does not take.
     #[error("{region}: key {index}, of type {key_type:?}, cannot be {values} for {function}")]
     KeyType {
         /// The type of region.
         region: &'static str,
-        /// The key.
+        /// Index of the key.
         index: usize,
-        /// Its type.
+        /// Type of the key.
         key_type: KeyType,
-        /// What its values were said to be.
+        /// Description of the key's values.
         values: String,
-        /// The function.
+        /// Name of the function that makes partitions.
         function: &'static str,
     },
-    /// Fetch rows where columns have kinds, or the bitmap begins within a byte.
+    /// Fetch rows were given where columns have kinds, or the bitmap begins within a byte.
     #[error(
         "{region}: fetch rows are possible with columns of fixed width and a whole bitmap alone"
     )]
@@ -125,23 +125,24 @@ pub enum RegionError {
         /// The type of region.
         region: &'static str,
     },
-    /// Columns that have kinds, or partitions that are made from keys, whose bytes only memory determines.
+    /// The region has columns with kinds, or partitions that are made from keys: only memory
+    /// determines the places of its bytes.
     #[error("{region}: its bytes have no places that could be told ahead")]
     NoPlaces {
         /// The type of region.
         region: &'static str,
     },
-    /// Memory that must be looked at, but was not given.
+    /// Memory that must be read was not given.
     #[error("{region}: the memory of the {what} at {addr:#x} was not given")]
     NotGiven {
         /// The type of region.
         region: &'static str,
-        /// What lies there.
+        /// Part of the region that lies there.
         what: Part,
-        /// Its address.
+        /// Address of the part.
         addr: u64,
     },
-    /// Pointers into memory whose key opens more than its own bytes.
+    /// Pointers lead into memory whose key gives access to more than its own bytes.
     #[error(
         "{region}: the key of the {what} opens a whole arena; `MemoryRegion::alias` makes one for \
          the {what} alone"
@@ -149,20 +150,20 @@ pub enum RegionError {
     SharedKey {
         /// The type of region.
         region: &'static str,
-        /// Whose key it is.
+        /// Part of the region that the key is of.
         what: Part,
     },
-    /// Memory regions of different protection domains in one region.
+    /// Memory regions of the region belong to different protection domains.
     #[error("{region}: {what} is in another protection domain")]
     ProtectionDomain {
         /// The type of region.
         region: &'static str,
-        /// What is elsewhere.
+        /// Part of the region whose memory belongs to another protection domain.
         what: Part,
     },
 }
 
-/// A part of a region, as errors name it.
+/// A part of a region, as named in errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Part {
@@ -170,18 +171,18 @@ pub enum Part {
     Length,
     /// The bytes of a contiguous region.
     Bytes {
-        /// The first, counted in the memory region.
+        /// Offset of the first byte in the memory region.
         offset: u64,
-        /// Their number.
+        /// Number of bytes.
         len: u64,
     },
     /// The distance of periods.
     Period,
     /// Period `index` (counted from 0) of `count`.
     PeriodOf {
-        /// The first period that is outside.
+        /// Index of the first period that is outside.
         index: u64,
-        /// Periods of the region.
+        /// Number of periods of the region.
         count: u64,
     },
     /// The number of periods or pointers.
@@ -208,21 +209,22 @@ pub enum Part {
     Target,
     /// The place of row 0's bit in a bitmap's first byte.
     FirstBit,
-    /// The data that the offsets of a column or extent lead to, by its index.
+    /// The data that the offsets of a column or extent lead to, by the index of the column or
+    /// extent.
     Data(usize),
-    /// The dictionary of a column or extent.
+    /// The dictionary of a column or extent, by its index.
     Dictionary(usize),
-    /// The width of a dictionary's values.
+    /// The width of a dictionary's values, by the index of its column or extent.
     DictionaryWidth(usize),
-    /// The number of a dictionary's values.
+    /// The number of a dictionary's values, by the index of its column or extent.
     DictionaryCount(usize),
-    /// The table of buffers of a column or extent.
+    /// The table of buffers of a column or extent, by its index.
     ViewTable(usize),
-    /// A buffer of a table.
+    /// A buffer of a table, by its index.
     ViewBuffer(usize),
     /// The number of buffers of a table.
     ViewBuffers,
-    /// The place of row 0's bit in the first byte of a column of bits.
+    /// The place of row 0's bit in the first byte of a column of bits, by the column's index.
     ColumnBit(usize),
     /// The pointer of a record to the next one.
     Next,
@@ -230,9 +232,9 @@ pub enum Part {
     ChainLimit,
     /// A key that partitions are made from, by its index.
     Key(usize),
-    /// The validity of a key.
+    /// The validity of a key, by the key's index.
     Validity(usize),
-    /// The place of row 0's bit in the first byte of a key's validity.
+    /// The place of row 0's bit in the first byte of a key's validity, by the key's index.
     ValidityBit(usize),
     /// The splitters of a range.
     Splitters,

@@ -1,4 +1,4 @@
-//! The bytes that a region's rows are gathered from.
+//! Fragments: the bytes that a region's rows are gathered from.
 
 use drdma_abi::work_request::{Element, RegionHeader, RegionShape, RegionType};
 
@@ -12,9 +12,9 @@ use crate::{
     optimizer::{Fragment, Lane},
 };
 
-/// Bytes of a pointer.
+/// Size of a pointer in bytes.
 const POINTER: usize = 8;
-/// Words of a granule.
+/// Number of words of a granule.
 const GRANULE_WORDS: usize = 2;
 
 impl Region<'_> {
@@ -27,7 +27,8 @@ impl Region<'_> {
     /// fragments tell as much as all of them.
     ///
     /// # Errors
-    /// Bitmap or pointers are in none of the memory regions of `memory`, or columns have kinds.
+    /// [`RegionError::NotGiven`] if bitmap or pointers are in none of the memory regions of
+    /// `memory`, [`RegionError::NoPlaces`] if columns have kinds.
     pub fn fragments(&self, memory: &[&MemoryRegion]) -> Result<Fragments, RegionError> {
         if self.has_kinds() {
             return Err(RegionError::NoPlaces { region: "region with kinds of columns" });
@@ -54,17 +55,17 @@ impl Region<'_> {
         Ok(Fragments::new(rows, count, pattern))
     }
 
-    /// Rows, periods or pointers; bytes of a contiguous region.
+    /// Number of rows, periods or pointers; length in bytes of a contiguous region.
     pub(crate) fn count(&self) -> u32 {
         Header::of(self.words()).count
     }
 
-    /// Where it is, or its bitmap or its pointers are.
+    /// Address of the region's bytes, its bitmap or its pointers.
     pub(crate) fn addr(&self) -> u64 {
         Header::of(self.words()).addr
     }
 
-    /// Extents of its pattern, or columns; a contiguous region is one.
+    /// Number of extents of its pattern, or of columns; 1 for a contiguous region.
     pub(crate) fn elements(&self) -> usize {
         match self.region_type() {
             RegionType::Contiguous => 1,
@@ -72,8 +73,8 @@ impl Region<'_> {
         }
     }
 
-    /// The bytes of a row, which all rows have equally far apart: what a
-    /// [`ColumnPlacement`](crate::optimizer::ColumnPlacement) is made of. `None` for contiguous and
+    /// Lanes of a row, if they lie equally far apart in all rows: the input of a
+    /// [`ColumnPlacement`](crate::optimizer::ColumnPlacement). `None` for contiguous and
     /// pointer-mapped regions.
     pub fn lanes(&self) -> Option<Vec<Lane>> {
         if self.has_kinds() {
@@ -97,13 +98,13 @@ impl Region<'_> {
 }
 
 impl<I: PartitionId> PartitionedRegion<'_, I> {
-    /// Rows, that is, ids.
+    /// Number of rows, that is, of ids.
     pub(crate) fn rows(&self) -> u32 {
         Header::of(self.words()).count
     }
 
-    /// The columns: what a [`ColumnPlacement`](crate::optimizer::ColumnPlacement) is made of.
-    /// Empty if they have kinds.
+    /// Lanes of the columns: the input of a [`ColumnPlacement`](crate::optimizer::ColumnPlacement).
+    /// Empty if columns have kinds.
     pub fn lanes(&self) -> Vec<Lane> {
         if self.has_kinds() { Vec::new() } else { columns(self.words()) }
     }
@@ -132,7 +133,8 @@ impl<I: PartitionId> PartitionedRegion<'_, I> {
     /// ```
     ///
     /// # Errors
-    /// The ids are in none of the memory regions of `memory`, or are made from keys, or columns have kinds.
+    /// [`RegionError::NotGiven`] if the ids are in none of the memory regions of `memory`,
+    /// [`RegionError::NoPlaces`] if they are made from keys, or columns have kinds.
     pub fn fragments(
         &self,
         partitions: &[I],
@@ -176,7 +178,7 @@ impl Header {
     }
 }
 
-/// The period, and offset and bytes of each element, of a region that has a shape.
+/// Returns the period, and offset and length of each element, of a region that has a shape.
 fn shape(words: &[u64]) -> (u64, Vec<(u64, u32)>) {
     let load = |at: usize| move |word: usize| words[at + word];
     let elements = field!(RegionShape.elements in load(GRANULE_WORDS)) as usize;
@@ -187,13 +189,13 @@ fn shape(words: &[u64]) -> (u64, Vec<(u64, u32)>) {
     (field!(RegionShape.period in load(GRANULE_WORDS)), (0..elements).map(element).collect())
 }
 
-/// The elements of a region that are columns.
+/// Returns the elements of a region that are columns.
 fn columns(words: &[u64]) -> Vec<Lane> {
     let (_, pattern) = shape(words);
     pattern.into_iter().map(|(addr, len)| Lane::dense(addr, len.into())).collect()
 }
 
-/// Bytes at an address under a key; `None` if no memory region given holds them.
+/// Copies bytes at an address under a key; `None` if none of the given memory regions holds them.
 fn copy(memory: &[&MemoryRegion], addr: u64, lkey: u32, bytes: usize) -> Option<Vec<u8>> {
     if bytes == 0 {
         return Some(Vec::new());
@@ -209,14 +211,14 @@ fn copy(memory: &[&MemoryRegion], addr: u64, lkey: u32, bytes: usize) -> Option<
     Some(copy)
 }
 
-/// Where rows are.
+/// Places of the rows.
 #[derive(Clone, Debug)]
 enum Rows {
-    /// One behind the other.
+    /// Rows lie one behind the other.
     Spaced { addr: u64, period: u64 },
-    /// Where a bitmap has a one.
+    /// Rows are selected by the ones of a bitmap.
     Selected(Vec<u8>),
-    /// Where a pointer points to.
+    /// Rows lie where pointers point to.
     Pointers(Vec<u8>),
 }
 
@@ -225,9 +227,9 @@ enum Rows {
 pub struct Fragments {
     rows: Rows,
     count: u64,
-    /// Offset and bytes of each fragment of a row.
+    /// Offset and length in bytes of each fragment of a row.
     pattern: Vec<(u64, u32)>,
-    /// The next one: row and index in the pattern.
+    /// The next fragment: row, and index in the pattern.
     next: (u64, usize),
 }
 
@@ -236,7 +238,7 @@ impl Fragments {
         Self { rows, count: count.into(), pattern, next: (0, 0) }
     }
 
-    /// Goes on to the next row that is sent, at `row` or behind.
+    /// Returns the next row that is sent, at `row` or behind.
     fn seek(&self, row: u64) -> u64 {
         match &self.rows {
             Rows::Spaced { .. } | Rows::Pointers(_) => row,

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{Features, Memory, encode::words, memory::Hold};
 
-/// How the card makes the partition of each row from the row's keys, instead of reading an id: for
-/// [`Partitioned::by`](super::Partitioned::by).
+/// Rule by which the card makes the partition of each row from the row's keys, instead of reading
+/// an id: for [`Partitioned::by`](super::Partitioned::by).
 ///
 /// *Murmur3* is the hash of Apache Spark, with its seed of 42: a row goes where Spark's hash partitioning sends it,
 /// with as many partitions. *Range* compares one key with splitters.
@@ -56,19 +56,19 @@ impl<'m> PartitionKeys<'m> {
         Self { function, group: 1, keys: Vec::new() }
     }
 
-    /// Spark's hash modulo `partitions`, 1 to 65,536; it is never negative.
+    /// Partitions by Spark's hash modulo `partitions`, 1 to 65,536; the result is never negative.
     pub fn murmur3(partitions: u64) -> Self {
         Self::new(Function::Murmur3 { partitions, seed: SPARK_SEED })
     }
 
-    /// The number of splitters that are less than the only key: partitions 0 to `count`, which is at most 255. The
-    /// splitters are numbers as the key's values are, in `splitters` from byte `offset` on. A null is in partition 0;
-    /// NaN is greater than all other numbers.
+    /// Partitions by the number of splitters that are less than the only key: 0 to `count`, which
+    /// is at most 255. The splitters are numbers of the type of the key's values, in `splitters`
+    /// from byte `offset` on. A null is in partition 0; NaN is greater than all other numbers.
     pub fn range(splitters: impl Into<Memory<'m>>, offset: u64, count: u64) -> Self {
         Self::new(Function::Range { splitters: splitters.into(), offset, count })
     }
 
-    /// Another seed than Spark's. It does nothing for a range.
+    /// Sets the seed of the hash, if it is not Spark's. It has no effect on a range.
     pub fn seed(mut self, seed: u32) -> Self {
         if let Function::Murmur3 { seed: of, .. } = &mut self.function {
             *of = seed;
@@ -76,14 +76,15 @@ impl<'m> PartitionKeys<'m> {
         self
     }
 
-    /// So many neighbouring partitions go to one destination, 1 to 65,535 (default 1): partition `p` has the id
-    /// `p / partitions`.
+    /// Sets the number of neighbouring partitions that go to one destination, 1 to 65,535 (default
+    /// 1): partition `p` has the id `p / partitions`.
     pub fn group(mut self, partitions: u64) -> Self {
         self.group = partitions;
         self
     }
 
-    /// Adds a key: row 0's entry is at `offset` of `memory`. Up to 16; a hash goes on from key to key.
+    /// Adds a key: row 0's entry is at byte `offset` of `memory`. Up to 16; a hash continues from
+    /// key to key.
     pub fn key(
         mut self,
         memory: impl Into<Memory<'m>>,
@@ -96,8 +97,8 @@ impl<'m> PartitionKeys<'m> {
         self
     }
 
-    /// The key that was added last is null where a bit is 0. Row 0's bit is bit `first`, 0 to 7, of the byte at
-    /// `offset` of `memory`. A null leaves a hash as it is.
+    /// Adds a validity to the last key: it is null in rows whose bit is 0. Row 0's bit is bit
+    /// `first`, 0 to 7, of the byte at `offset` of `memory`. A null leaves a hash as it is.
     pub fn validity(mut self, memory: impl Into<Memory<'m>>, offset: u64, first: u8) -> Self {
         if let Some(key) = self.keys.last_mut() {
             key.validity = Some((memory.into(), offset, first));
@@ -119,7 +120,7 @@ impl<'m> PartitionKeys<'m> {
         }
     }
 
-    /// The protection domain, which is that of the first key.
+    /// Returns the protection domain, which is that of the first key.
     pub(super) fn pd(&self) -> Result<u32, RegionError> {
         let given = self.keys.len();
         let most = match self.function {
@@ -132,7 +133,7 @@ impl<'m> PartitionKeys<'m> {
         }
     }
 
-    /// Shared memory that they keep.
+    /// Returns the shared memory of the keys and splitters.
     pub(super) fn hold(&self) -> Hold {
         let mut holds: Vec<Hold> = Vec::new();
         if let Function::Range { splitters, .. } = &self.function {
@@ -146,7 +147,7 @@ impl<'m> PartitionKeys<'m> {
         Hold::all(holds)
     }
 
-    /// Checks everything, for a region of so many rows.
+    /// Checks all keys and the function, for a region of `rows` rows.
     pub(super) fn check(
         &self,
         rows: u64,
@@ -213,41 +214,41 @@ impl<'m> PartitionKeys<'m> {
     }
 }
 
-/// How partitions are made, as the card is told it: for
+/// Rule by which partitions are made, as the card addresses it: for
 /// [`PartitionedRegion::unchecked_by`](super::PartitionedRegion::unchecked_by).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionMaker {
     /// Spark's Murmur3.
     Murmur3 {
-        /// Partitions, 1 to 65,536.
+        /// Number of partitions, 1 to 65,536.
         partitions: u32,
-        /// The hash of no key; Spark's is 42.
+        /// Initial value of the hash; Spark's is 42.
         seed: u32,
     },
-    /// The number of splitters that are less than the key.
+    /// The number of splitters that are less than the key is the partition.
     Range {
-        /// The address of the first one; 0 if there is none.
+        /// Address of the first splitter; 0 if there is none.
         splitters: u64,
-        /// The local key of their memory; 0 if there is none.
+        /// Local key of the splitters' memory; 0 if there is none.
         lkey: u32,
-        /// Splitters, 0 to 255.
+        /// Number of splitters, 0 to 255.
         count: u32,
     },
 }
 
-/// A key as the card is told it.
+/// A key as the card addresses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyColumn {
-    /// Its entries.
+    /// Entries of the key.
     pub column: KindColumn,
-    /// What its values are.
+    /// Type of the key's values.
     pub key_type: KeyType,
-    /// The bits of the rows that are not null: address, local key, and the place of row 0's bit in its byte.
+    /// Validity bits of the key: address, local key, and the place of row 0's bit in its byte.
     pub validity: Option<(u64, u32, u8)>,
 }
 
 impl PartitionMaker {
-    /// Where a region's ids would be.
+    /// Address and local key that stand in place of a region's ids.
     pub(super) fn place(&self) -> (u64, u32) {
         match *self {
             Self::Murmur3 { .. } => (0, 0),
@@ -255,7 +256,7 @@ impl PartitionMaker {
         }
     }
 
-    /// Partitions.
+    /// Number of partitions.
     pub(super) fn partitions(&self) -> u32 {
         match *self {
             Self::Murmur3 { partitions, .. } => partitions,
@@ -263,7 +264,7 @@ impl PartitionMaker {
         }
     }
 
-    /// What follows the shape, and what a card must do for it.
+    /// Appends the words that follow the shape; returns the features that the card needs for them.
     pub(super) fn words(
         &self,
         group: u16,

@@ -1,4 +1,4 @@
-//! Columns that say how their bytes are found: bits, values of variable length, values of a dictionary.
+//! Kinds of columns: bits, values of variable length, values of a dictionary.
 
 use std::sync::Arc;
 
@@ -13,49 +13,51 @@ use crate::{Features, encode::words, memory::Hold};
 const NAME: &str = "region with kinds of columns";
 pub(super) const MAX_WIDTH: u32 = KindColumn::MAX_WIDTH;
 
-/// How the *entries* of a column, or of an extent, lead to its bytes, as the card addresses them: for
+/// Kind of a column or extent: how its *entries* lead to its bytes, as the card addresses them; for
 /// [`Region::unchecked_kinds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// The entry is the value.
     Fixed {
-        /// Its bytes, 1 to 2^24 - 1.
+        /// Length of a value in bytes, 1 to 2^24 - 1.
         width: u32,
     },
-    /// The entry is a bit; only of columns.
+    /// The entry is a bit; only columns can be bits.
     Bits {
-        /// The place of row 0's bit in the byte at the column's address: 0, the least significant, to 7.
+        /// Place of row 0's bit in the byte at the column's address: 0, the least significant, to
+        /// 7.
         first: u8,
     },
     /// The entry is two offsets, between which the value lies in some data.
     Offsets {
-        /// Bytes of an offset: 4 or 8.
+        /// Size of an offset in bytes: 4 or 8.
         width: u8,
-        /// Byte 0 of the data.
+        /// Address of byte 0 of the data.
         data: u64,
-        /// The local key of the data's memory.
+        /// Local key of the data's memory.
         lkey: u32,
     },
     /// The entry is a view of 16 B.
     Views {
-        /// The table of buffers: 16 B each, an address of 8 B, a length and a local key of 4 B, little-endian.
+        /// Address of the table of buffers: 16 B each, an address of 8 B, a length and a local key
+        /// of 4 B, little-endian.
         table: u64,
-        /// Buffers, at most 4,096.
+        /// Number of buffers, at most 4,096.
         count: u32,
-        /// The local key of the table's memory.
+        /// Local key of the table's memory.
         lkey: u32,
     },
     /// The entry is an index into a dictionary.
     Dictionary {
-        /// Bytes of an index: 1, 2, 4 or 8.
+        /// Size of an index in bytes: 1, 2, 4 or 8.
         index: u8,
-        /// Value 0.
+        /// Address of value 0.
         values: u64,
-        /// Bytes of a value, 1 to 2^24 - 1.
+        /// Length of a value in bytes, 1 to 2^24 - 1.
         width: u32,
-        /// Values.
+        /// Number of values.
         count: u32,
-        /// The local key of the values' memory.
+        /// Local key of the values' memory.
         lkey: u32,
     },
 }
@@ -63,11 +65,12 @@ pub enum ColumnKind {
 /// A column or an extent with a kind, as the card addresses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindColumn {
-    /// Of a column: the address of row 0's entry. Of an extent: bytes from the start of the period or record.
+    /// Of a column: the address of row 0's entry. Of an extent: its offset in bytes from the start
+    /// of the period or record.
     pub addr: u64,
     /// The local key of a column's entries; 0 of an extent.
     pub lkey: u32,
-    /// How they lead to bytes.
+    /// Kind of the entries.
     pub kind: ColumnKind,
 }
 
@@ -79,77 +82,77 @@ impl KindColumn {
 /// The rows of a region with kinds, as the card addresses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KindRows {
-    /// All periods.
+    /// The rows are all periods.
     Strided {
-        /// The first period's start.
+        /// Address of the first period.
         addr: u64,
-        /// Its local key.
+        /// Local key of the periods' memory.
         lkey: u32,
         /// Bytes from one period to the next.
         period: u64,
-        /// Periods.
+        /// Number of periods.
         count: u32,
     },
-    /// Those that a bitmap selects.
+    /// The rows are those that a bitmap selects.
     Bitmapped {
-        /// The byte that row 0's bit lies in.
+        /// Address of the byte that holds row 0's bit.
         bitmap: u64,
-        /// Its local key.
+        /// Local key of the bitmap's memory.
         lkey: u32,
-        /// The place of that bit in it, 0 to 7.
+        /// Place of that bit in its byte, 0 to 7.
         first: u8,
-        /// Bits.
+        /// Number of rows, that is, of bits.
         rows: u32,
     },
-    /// Those at the pointers of an array.
+    /// The rows are the records at the pointers of an array.
     PointerMapped {
-        /// The first pointer.
+        /// Address of the first pointer.
         pointers: u64,
         /// The local key of the pointers.
         lkey: u32,
-        /// Pointers.
+        /// Number of pointers.
         count: u32,
         /// The local key of the records.
         target_lkey: u32,
     },
-    /// Those at the pointers of an array, and those that these lead to.
+    /// The rows are the records at the pointers of an array, and those that these lead to.
     Chains {
-        /// The first pointer.
+        /// Address of the first pointer.
         pointers: u64,
         /// The local key of the pointers.
         lkey: u32,
-        /// Pointers.
+        /// Number of pointers.
         count: u32,
         /// The local key of the records.
         target_lkey: u32,
         /// Bytes from the start of a record to its pointer to the next one.
         next: u32,
-        /// The pointer that ends a chain.
+        /// Value of the pointer that ends a chain.
         end: u64,
-        /// Records of one chain, at most.
+        /// Largest number of records of one chain.
         limit: u32,
     },
 }
 
-/// The granules of a region with kinds, and what a card must do to send it.
+/// Granules of a region with kinds, and the features that the card needs to send it.
 #[derive(Clone, Debug)]
 pub(super) struct Granules {
     pub words: Arc<[u64]>,
     pub needs: Features,
 }
 
-/// What the shape of a region with kinds says beside its columns.
+/// Fields of the shape of a region with kinds, beside its columns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Shape {
     pub period: u64,
     pub target_lkey: u32,
-    /// The place of row 0's bit in a bitmap's first byte.
+    /// Place of row 0's bit in a bitmap's first byte.
     pub first: u8,
     pub chain: Option<Chain>,
 }
 
 impl Granules {
-    /// Header, shape and columns.
+    /// Makes the granules: header, shape and columns.
     pub fn new(
         header: [u64; 2],
         shape: Shape,
@@ -172,7 +175,8 @@ impl Granules {
         Self::with(header, shape, &behind, needs, columns)
     }
 
-    /// The same; what follows the shape is given as it is, and what it needs. Without the flag `COLUMN_KINDS` all columns are plain.
+    /// Like [`new`](Self::new), with the granules that follow the shape, and the features that they
+    /// need. Without the flag `COLUMN_KINDS` all columns are plain.
     pub fn with(
         header: [u64; 2],
         (period, target_lkey, flags): (u64, u32, u16),
@@ -205,7 +209,7 @@ impl Granules {
     }
 }
 
-/// Appends a column's granules; what a card must do for it.
+/// Appends a column's granules; returns the features that the card needs for it.
 pub(super) fn describe(
     index: usize,
     column: &KindColumn,
@@ -256,18 +260,19 @@ pub(super) fn describe(
 }
 
 impl Region<'static> {
-    /// Rows of columns, or of extents, that say how their bytes are found; checked by the card, as the other
-    /// `unchecked` functions have it.
+    /// A region whose columns or extents have kinds. The card checks it, as for the other
+    /// `unchecked` functions.
     ///
     /// # Errors
-    /// More than 16 columns, or a width that there is not.
+    /// More than 16 columns, or a width that is not possible.
     pub fn unchecked_kinds(rows: KindRows, columns: &[KindColumn]) -> Result<Self, RegionError> {
         Self::checked_kinds(rows, columns, UNCHECKED, Hold::Nothing)
     }
 }
 
 impl Region<'_> {
-    /// The same of memory of that protection domain, which was checked and is held.
+    /// Like [`unchecked_kinds`](Self::unchecked_kinds), of memory of protection domain `pd`, which
+    /// was checked and is held.
     pub(super) fn checked_kinds(
         rows: KindRows,
         columns: &[KindColumn],

@@ -16,7 +16,7 @@ use crate::{Features, Memory, MemoryRegion, memory::Hold};
 
 pub(super) const NAME: &str = "partitioned region";
 
-/// A partition id as it stands in memory: one byte (`u8`) or two, little-endian (`u16`).
+/// A partition id in memory: one byte (`u8`) or two, little-endian (`u16`).
 pub trait PartitionId: Copy + fmt::Debug + Eq + Into<u16> + sealed::Sealed {}
 
 impl PartitionId for u8 {}
@@ -28,14 +28,14 @@ mod sealed {
     impl Sealed for u16 {}
 }
 
-/// Bytes of an id.
+/// Size of an id in bytes.
 const fn width<I>() -> u64 {
     size_of::<I>() as u64
 }
 
 /// Starts a partitioned region: an array with one partition id a row, and up to 16 columns. The
 /// destinations of a [`PartitionedWorkRequest`](crate::PartitionedWorkRequest) share it; each row
-/// goes to the one whose id it carries, and nowhere if there is none.
+/// goes to the destination that has its id, and is not sent if there is none.
 ///
 /// ```
 /// # use libdrdma::network::{Network, PeerConfig};
@@ -88,7 +88,7 @@ pub struct Partitioned<'m, I> {
     id: PhantomData<I>,
 }
 
-/// Where ids come from.
+/// Source of the ids.
 #[derive(Clone, Debug)]
 enum Ids<'m> {
     Memory(Memory<'m>),
@@ -96,8 +96,9 @@ enum Ids<'m> {
 }
 
 impl<'m> Partitioned<'m, u16> {
-    /// A region whose ids the card makes from keys; rows and at least one column must follow. It needs a card with
-    /// [`Features::FIXED_KEYS`], and with [`Features::PARTITIONS`] for keys of variable length, of a dictionary, and others that it names.
+    /// A region whose ids the card makes from keys; rows and at least one column must follow. It
+    /// needs a card with [`Features::FIXED_KEYS`], and with [`Features::PARTITIONS`] for keys of
+    /// variable length, of a dictionary, and others that the latter lists.
     pub fn by(keys: PartitionKeys<'m>) -> Self {
         Self::from(Ids::Keys(Box::new(keys)))
     }
@@ -115,15 +116,15 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
         Self { ids, offset: 0, rows: 0, columns: Columns::new(), id: PhantomData }
     }
 
-    /// The first id's first byte, counted in its memory region (default 0); it need not be aligned. It does
-    /// nothing with keys.
+    /// Sets the offset of the first id in its memory region (default 0); it need not be aligned. It
+    /// has no effect with keys.
     #[inline]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
         self
     }
 
-    /// Rows, that is, ids: 0 to 2^32 - 1 (default 0).
+    /// Sets the number of rows, that is, of ids: 0 to 2^32 - 1 (default 0).
     #[inline]
     pub fn rows(mut self, rows: u64) -> Self {
         self.rows = rows;
@@ -160,7 +161,7 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
         Ok(PartitionedRegion { words, kinds: None, made: None, pd, hold, memory: PhantomData })
     }
 
-    /// The same with keys, or columns that have kinds.
+    /// Like [`build`](Self::build), with keys, or columns that have kinds.
     fn build_typed(self) -> Result<PartitionedRegion<'m, I>, RegionError> {
         let Self { ids, offset, rows, columns, .. } = self;
         columns.check(NAME)?;
@@ -198,7 +199,7 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
 /// keeps them: [`Memory`].
 /// Made by [`Partitioned`], which checks it, or by [`PartitionedRegion::unchecked`].
 ///
-/// It is no [`Region`](crate::Region): one request has one, which all its destinations share.
+/// It is not a [`Region`](crate::Region): one request has one, which all its destinations share.
 ///
 /// ```compile_fail,E0308
 /// # use libdrdma::{Destination, PartitionedRegion, QueuePair};
@@ -218,13 +219,13 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
 #[derive(Clone)]
 pub struct PartitionedRegion<'m, I> {
     words: Words,
-    /// All of its granules, if its columns have kinds.
+    /// All granules of the region, if its columns have kinds.
     kinds: Option<kinds::Granules>,
-    /// The number of ids that the card makes from keys.
+    /// Number of ids that the card makes from keys.
     made: Option<u32>,
-    /// The protection domain, or [`UNCHECKED`].
+    /// Number of the protection domain, or [`UNCHECKED`].
     pd: u32,
-    /// Shared memory.
+    /// Shared memory of the region.
     pub(crate) hold: Hold,
     memory: PhantomData<(&'m MemoryRegion, I)>,
 }
@@ -239,7 +240,7 @@ impl<I> fmt::Debug for PartitionedRegion<'_, I> {
 }
 
 impl<I> PartitionedRegion<'_, I> {
-    /// A region whose ids are made, of memory of that protection domain.
+    /// Makes a region whose ids are made from keys, of memory of the given protection domain.
     fn made(
         maker: &PartitionMaker,
         group: u16,
@@ -263,13 +264,13 @@ impl<I> PartitionedRegion<'_, I> {
         Ok(Self { words, kinds: Some(granules), made, pd, hold, memory: PhantomData })
     }
 
-    /// The number of ids, if the card makes them.
+    /// Number of ids, if the card makes them from keys.
     #[inline]
     pub(crate) fn made_ids(&self) -> Option<u32> {
         self.made
     }
 
-    /// Bytes of its description in a work request.
+    /// Size in bytes of the region's description in a work request.
     #[inline]
     pub fn descriptor_len(&self) -> usize {
         8 * self.words().len()
@@ -283,19 +284,19 @@ impl<I> PartitionedRegion<'_, I> {
         }
     }
 
-    /// True if its columns say how their bytes are found.
+    /// True if columns of the region have kinds.
     #[inline]
     pub(crate) fn has_kinds(&self) -> bool {
         self.kinds.is_some()
     }
 
-    /// What a card must do to send it, beside what every card does.
+    /// Features that the card needs to send the region.
     #[inline]
     pub(crate) fn needs(&self) -> Features {
         self.kinds.as_ref().map_or(Features::empty(), |kinds| kinds.needs)
     }
 
-    /// True if a queue of that protection domain may send it.
+    /// True if a queue of protection domain `pd` may send the region.
     #[inline]
     pub(crate) fn belongs_to(&self, pd: u32) -> bool {
         self.pd == pd || self.pd == UNCHECKED
@@ -303,8 +304,8 @@ impl<I> PartitionedRegion<'_, I> {
 }
 
 impl<I: PartitionId> PartitionedRegion<'static, I> {
-    /// `rows` ids at `ids`, and columns at any address under any key: not checked here, but by the
-    /// card, as the `unchecked` functions of [`Region`](crate::Region) have it.
+    /// A region of `rows` ids at `ids`, and of columns at any address under any key. The card
+    /// checks it, as for the `unchecked` functions of [`Region`](crate::Region).
     ///
     /// # Errors
     /// More than 16 columns.
@@ -322,10 +323,10 @@ impl<I: PartitionId> PartitionedRegion<'static, I> {
         Ok(Self { words, kinds: None, made: None, pd: UNCHECKED, hold, memory: PhantomData })
     }
 
-    /// Likewise, with columns that say how their bytes are found.
+    /// Like [`unchecked`](Self::unchecked), with columns that have kinds.
     ///
     /// # Errors
-    /// More than 16 columns, or a width that there is not.
+    /// More than 16 columns, or a width that is not possible.
     pub fn unchecked_kinds(
         ids: u64,
         lkey: u32,
@@ -342,10 +343,11 @@ impl<I: PartitionId> PartitionedRegion<'static, I> {
 }
 
 impl PartitionedRegion<'static, u16> {
-    /// Likewise, with ids that the card makes from keys; `group` neighbouring partitions have one id.
+    /// Like [`unchecked_kinds`](Self::unchecked_kinds), with ids that the card makes from keys;
+    /// `group` neighbouring partitions have one id.
     ///
     /// # Errors
-    /// More than 16 keys or columns, or a width that there is not.
+    /// More than 16 keys or columns, or a width that is not possible.
     pub fn unchecked_by(
         maker: &PartitionMaker,
         group: u16,

@@ -64,14 +64,14 @@ impl<'m> PointerMapped<'m> {
         Self { pointers, target, offset: 0, count: 0, pattern, typed, chain: None }
     }
 
-    /// The array's first byte, counted in its memory region (default 0).
+    /// Sets the offset of the array's first byte in its memory region (default 0).
     #[inline]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
         self
     }
 
-    /// Pointers, 0 to 2^32 - 1 (default 0).
+    /// Sets the number of pointers, 0 to 2^32 - 1 (default 0).
     #[inline]
     pub fn count(mut self, count: u64) -> Self {
         self.count = count;
@@ -93,10 +93,11 @@ impl<'m> PointerMapped<'m> {
         self
     }
 
-    /// The records lead to further ones, which are rows as well: `next` bytes behind its start each has a pointer
-    /// to the one that follows it. The pointer `end`, of a record or of the array, ends a chain. A chain has at most
-    /// `limit` records, 1 to 2^24: one that has more, or no end, fails the request with `local_protection_error`
-    /// before anything is sent, as a record outside of the target does. It needs a card with
+    /// Makes the records lead to further ones, which are rows as well: `next` bytes behind its
+    /// start each has a pointer to the one that follows it. The pointer `end`, of a record or of
+    /// the array, ends a chain. A chain has at most `limit` records, 1 to 2^24: one that has more,
+    /// or no end, fails the request with `local_protection_error` before anything is sent, as a
+    /// record outside of the target does. It needs a card with
     /// [`Features::CHASE`](crate::Features::CHASE).
     ///
     /// ```
@@ -121,10 +122,11 @@ impl<'m> PointerMapped<'m> {
     /// them: a record outside the target is a `local_protection_error`.
     ///
     /// # Errors
-    /// No or too many extents, an extent of 0 bytes or longer than the target, an array that ends
-    /// outside its memory region, memory of two protection domains, or a target whose key opens more
-    /// than the target, so that pointers would not have to stay in it. Extents of bits, what entries may lead to
-    /// outside of its memory, and chains of no or too many records.
+    /// `RegionError::Elements` for no or too many extents, `Zero` or `OutOfBounds` for an extent of
+    /// 0 bytes or longer than the target, or an array outside its memory region, `ProtectionDomain`
+    /// for memory of two protection domains, `SharedKey` for a target whose key gives access to
+    /// more than the target, `BitExtent` for extents of bits, or `Range` for chains of no or too
+    /// many records.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
         if self.chain.is_some() || !self.typed.is_empty() {
@@ -153,7 +155,7 @@ impl<'m> PointerMapped<'m> {
         Ok(region)
     }
 
-    /// The same where extents have kinds, or records form chains.
+    /// Like [`build`](Self::build), for extents with kinds, or records that form chains.
     fn build_typed(self) -> Result<Region<'m>, RegionError> {
         let Self { pointers, target, offset, count: given, pattern, typed, chain } = self;
         pattern.check(NAME, "extents")?;
@@ -193,7 +195,8 @@ impl<'m> PointerMapped<'m> {
     }
 }
 
-/// The protection domain of pointers and records, whose key must open nothing else.
+/// Returns the protection domain of pointers and records; refuses records whose key gives access to
+/// anything else.
 fn domain(pointers: &Memory<'_>, target: &Memory<'_>) -> Result<u32, RegionError> {
     let pd = pointers.pd();
     if target.pd() != pd {

@@ -68,21 +68,21 @@ impl<'m> Strided<'m> {
         Self { memory: memory.into(), offset: 0, period: 0, count: 0, pattern, typed }
     }
 
-    /// Start of the first period, counted in the memory region (default 0).
+    /// Sets the offset of the first period in the memory region (default 0).
     #[inline]
     pub fn offset(mut self, offset: u64) -> Self {
         self.offset = offset;
         self
     }
 
-    /// Bytes from one period to the next, at least 1.
+    /// Sets the distance in bytes from one period to the next, at least 1.
     #[inline]
     pub fn period(mut self, period: u64) -> Self {
         self.period = period;
         self
     }
 
-    /// Periods, 0 to 2^32 - 1 (default 0, a region without rows).
+    /// Sets the number of periods, 0 to 2^32 - 1 (default 0, a region without rows).
     #[inline]
     pub fn count(mut self, count: u64) -> Self {
         self.count = count;
@@ -107,7 +107,8 @@ impl<'m> Strided<'m> {
     /// Checks and makes the region.
     ///
     /// # Errors
-    /// A zero period, no or too many extents, an extent of 0 bytes or of bits, or a byte of any period
+    /// `RegionError::Zero` for a period or extent of 0 bytes, `Elements` for no or too many
+    /// extents, `BitExtent` for an extent of bits, or `OutOfBounds` for a byte of any period
     /// outside the memory region, or of what entries may lead to outside of its own.
     #[inline]
     pub fn build(self) -> Result<Region<'m>, RegionError> {
@@ -139,7 +140,7 @@ impl<'m> Strided<'m> {
         Ok(region)
     }
 
-    /// The same where extents have kinds.
+    /// Like [`build`](Self::build), for extents with kinds.
     fn build_typed(self) -> Result<Region<'m>, RegionError> {
         let Self { memory, offset, period, count, pattern, typed } = self;
         pattern.check(NAME, "extents")?;
@@ -162,13 +163,13 @@ impl<'m> Strided<'m> {
     }
 }
 
-/// How far the periods of a region reach in its memory.
+/// Bytes of the memory region that the periods of a region cover.
 struct Reach<'a> {
     memory: &'a MemoryRegion,
     offset: u64,
     period: u64,
     count: u64,
-    /// The first period that reaches outside, and the first byte that it covers there.
+    /// Index of the first period that reaches outside, and the first byte that it covers there.
     outside: Option<(u64, u128)>,
 }
 
@@ -178,7 +179,7 @@ impl<'a> Reach<'a> {
         Self { memory, offset, period, count, outside: None }
     }
 
-    /// Adds an extent, or an entry of so many bytes.
+    /// Adds an extent or entry of `len` bytes at offset `at`.
     #[inline]
     fn add(&mut self, at: u64, len: u64) {
         let size = self.memory.len() as u128;

@@ -1,12 +1,13 @@
-//! What the entries of a column or of an extent lead to, checked.
+//! Kinds of values, with the memory that their entries lead to, checked.
 
 use drdma_abi::work_request::{KeyValues, MAX_VIEW_BUFFERS, VIEW};
 
 use super::{ColumnKind, KindColumn, List, Part, RegionError, inside, kinds::MAX_WIDTH, word};
 use crate::{KeptRegionError, Memory, MemoryRegion, ProtectionDomain, encode::words, memory::Hold};
 
-/// How the *entries* of a column or extent lead to their values: for `typed_column` and `typed_extent` of the
-/// builders of regions, and for keys of [`PartitionKeys`](super::PartitionKeys).
+/// Kind of a column or extent: how its *entries* lead to its values. For `typed_column` and
+/// `typed_extent` of the builders of regions, and for keys of
+/// [`PartitionKeys`](super::PartitionKeys).
 ///
 /// A value of variable length is sent as its length, of 4 B, and its bytes (`docs/semantics.md`, *Kinds of
 /// columns*). Whatever entries a card reads, it sends no byte from outside of the memory that is given here.
@@ -29,37 +30,38 @@ impl<'m> Values<'m> {
         Self { kind }
     }
 
-    /// The entries are the values, of `width` bytes: 1 to 2^24 - 1.
+    /// Entries that are the values, of `width` bytes: 1 to 2^24 - 1.
     pub fn fixed(width: u64) -> Self {
         Self::new(Kind::Fixed(width))
     }
 
-    /// The entries are bits, of a column alone: row 0's is bit `first`, 0 (the least significant) to 7, of the
-    /// byte at the column's offset.
+    /// Entries that are bits, of a column alone: row 0's is bit `first`, 0 (the least significant)
+    /// to 7, of the byte at the column's offset.
     pub fn bits(first: u8) -> Self {
         Self::new(Kind::Bits(first))
     }
 
-    /// An entry is two offsets of 4 B, between which the value lies in `data`, counted from its byte `at` on
-    /// (Arrow's `Utf8` and `Binary`). A column has an offset more than rows.
+    /// Entries of two offsets of 4 B, between which the value lies in `data`, counted from its byte
+    /// `at` on (Arrow's `Utf8` and `Binary`). A column has one more offset than rows.
     pub fn offsets_32(data: impl Into<Memory<'m>>, at: u64) -> Self {
         Self::new(Kind::Offsets { width: 4, data: data.into(), at })
     }
 
-    /// The same with offsets of 8 B (Arrow's `LargeUtf8` and `LargeBinary`).
+    /// Like [`offsets_32`](Self::offsets_32), with offsets of 8 B (Arrow's `LargeUtf8` and
+    /// `LargeBinary`).
     pub fn offsets_64(data: impl Into<Memory<'m>>, at: u64) -> Self {
         Self::new(Kind::Offsets { width: 8, data: data.into(), at })
     }
 
-    /// An entry is a view of 16 B: a value of up to 12 B itself, or a buffer of `table` and an offset in it (Arrow's
-    /// `Utf8View` and `BinaryView`).
+    /// Entries that are views of 16 B: a value of up to 12 B itself, or a buffer of `table` and an
+    /// offset in it (Arrow's `Utf8View` and `BinaryView`).
     pub fn views(table: &ViewTable<'m>) -> Self {
         let ViewTable { table, count, hold } = table.clone();
         Self::new(Kind::Views { table, count, hold })
     }
 
-    /// An entry is an index of `index` bytes (1, 2, 4 or 8, little-endian) of one of `count` values of `width`
-    /// bytes that lie in `values` from byte `at` on.
+    /// Entries that are indices of `index` bytes (1, 2, 4 or 8, little-endian) of `count` values of
+    /// `width` bytes, which lie in `values` from byte `at` on.
     pub fn dictionary(
         index: u8,
         values: impl Into<Memory<'m>>,
@@ -70,7 +72,7 @@ impl<'m> Values<'m> {
         Self::new(Kind::Dictionary { index, values: values.into(), at, width, count })
     }
 
-    /// Bytes of an entry, if it has some.
+    /// Size of an entry in bytes; 0 for bits.
     fn entry_len(&self) -> u64 {
         match self.kind {
             Kind::Fixed(width) => width,
@@ -81,7 +83,7 @@ impl<'m> Values<'m> {
         }
     }
 
-    /// Bytes that the entries of so many rows of a column cover.
+    /// Bytes that the entries of a column of `rows` rows cover.
     fn column_len(&self, rows: u64) -> u128 {
         let rows = u128::from(rows);
         match self.kind {
@@ -92,7 +94,7 @@ impl<'m> Values<'m> {
         }
     }
 
-    /// Bytes of a value of fixed width; nothing of other ones.
+    /// Length in bytes of a value of fixed width; `None` of other values.
     pub(super) fn width(&self) -> Option<u64> {
         match self.kind {
             Kind::Fixed(width) | Kind::Dictionary { width, .. } => Some(width),
@@ -104,7 +106,7 @@ impl<'m> Values<'m> {
         matches!(self.kind, Kind::Bits(_))
     }
 
-    /// What they are to a function that makes partitions.
+    /// Kind of the values, for a function that makes partitions.
     pub(super) fn of_keys(&self) -> KeyValues {
         match self.kind {
             Kind::Fixed(width) | Kind::Dictionary { width, .. } => KeyValues::Fixed(width),
@@ -113,7 +115,7 @@ impl<'m> Values<'m> {
         }
     }
 
-    /// What they are, for messages.
+    /// Description of the values, for errors.
     pub(super) fn describe(&self) -> String {
         match self.kind {
             Kind::Fixed(width) => format!("values of {width} B"),
@@ -123,7 +125,7 @@ impl<'m> Values<'m> {
         }
     }
 
-    /// Shared memory that they keep.
+    /// Shared memory of the values.
     pub(super) fn hold(&self) -> Hold {
         match &self.kind {
             Kind::Fixed(_) | Kind::Bits(_) => Hold::Nothing,
@@ -133,7 +135,8 @@ impl<'m> Values<'m> {
         }
     }
 
-    /// Checks what entries lead to, of element `index`, and gives it as the card is told it.
+    /// Checks the memory that the entries of element `index` lead to, and describes the kind for
+    /// the card.
     pub(super) fn check(
         &self,
         region: &'static str,
@@ -199,7 +202,8 @@ impl<'m> Values<'m> {
         Ok(KindColumn { addr: memory.addr().wrapping_add(offset), lkey: memory.lkey(), kind })
     }
 
-    /// Checks an extent at `offset` of its period or record; gives the bytes of its entry, too.
+    /// Checks an extent at `offset` of its period or record; also returns the size of its entry in
+    /// bytes.
     pub(super) fn check_extent(
         &self,
         region: &'static str,
@@ -220,7 +224,7 @@ impl<'m> Values<'m> {
 pub(super) struct Typed<'m>(Vec<(usize, Values<'m>)>);
 
 impl<'m> Typed<'m> {
-    /// Adds what the entries of the next element lead to, which gets the width 0.
+    /// Adds the kind of the next element, which gets the width 0 in `list`.
     pub fn push<T>(&mut self, list: &List<T>, values: Values<'m>) {
         self.0.push((list.given, values));
     }
@@ -229,13 +233,13 @@ impl<'m> Typed<'m> {
         self.0.is_empty()
     }
 
-    /// What the entries of an element lead to, which is of fixed width unless it was told.
+    /// Returns the kind of an element: that given for it, or fixed width.
     pub fn of(&self, index: usize, width: u64) -> Values<'m> {
         let typed = self.0.iter().find(|(typed, _)| *typed == index);
         typed.map_or_else(|| Values::fixed(width), |(_, values)| values.clone())
     }
 
-    /// Shared memory that they keep, with that of `others`.
+    /// Returns the shared memory of the kinds, with that of `others`.
     pub fn hold(&self, others: Hold) -> Hold {
         let holds = self.0.iter().map(|(_, values)| values.hold());
         Hold::all(std::iter::once(others).chain(holds).collect())
@@ -273,12 +277,13 @@ pub struct ViewTable<'m> {
 }
 
 impl<'m> ViewTable<'m> {
-    /// A table of up to 4,096 buffers: of each the memory, the first byte in it, and bytes. It has a key of its
-    /// own.
+    /// Makes a table of up to 4,096 buffers, each given as its memory, the offset of its first byte
+    /// there, and its length in bytes. The table has a key of its own.
     ///
     /// # Errors
-    /// Too many buffers, one outside its memory region, longer than 2^32 - 1 B or of another protection domain, or
-    /// no memory or no key for the table.
+    /// `KeptRegionError::Region` for too many buffers, or one that is outside its memory region,
+    /// longer than 2^32 - 1 B or of another protection domain, or `Table` without memory or a key
+    /// for the table.
     pub fn register<M: Into<Memory<'m>>>(
         pd: &ProtectionDomain,
         buffers: impl IntoIterator<Item = (M, u64, u64)>,
@@ -304,13 +309,13 @@ impl<'m> ViewTable<'m> {
             holds.push(Hold::of([&memory]));
             count += 1;
         }
-        // There is no memory region of 0 bytes.
+        // A memory region cannot have 0 bytes.
         bytes.resize(bytes.len().max(size_of::<[u64; 2]>()), 0);
         let table: MemoryRegion = pd.register(bytes)?;
         Ok(Self { table: Memory::Shared(table.into()), count, hold: Hold::all(holds) })
     }
 
-    /// Buffers.
+    /// Number of buffers.
     pub fn len(&self) -> usize {
         self.count as usize
     }

@@ -1,4 +1,4 @@
-//! Posting: entries are checked, written into the ring, and told to the card.
+//! Posting: entries are checked, written into the ring, and submitted to the card.
 
 use std::sync::atomic::Ordering;
 
@@ -42,7 +42,7 @@ impl SendQueue {
             self.signaled = behind;
             self.staged_signaled += 1;
         } else {
-            // Those that were flushed hold nothing any longer.
+            // Entries that were flushed no longer hold room of the ring.
             let unsignaled = behind.wrapping_sub(self.signaled).min(used + needed);
             let limit = self.state.blocks / 2;
             if unsignaled > limit {
@@ -59,7 +59,7 @@ impl SendQueue {
         Ok(())
     }
 
-    /// Checks what the card's layouts cannot express; returns the entry's granules.
+    /// Checks what the card's layouts cannot express; returns the number of granules of the entry.
     #[inline]
     fn check<B: Body + ?Sized>(&self, head: &Head, body: &B) -> Result<usize, PostError> {
         if head.rows_per_message == 0 {
@@ -97,7 +97,7 @@ impl SendQueue {
         Ok(granules)
     }
 
-    /// Checks a body that not every card sends.
+    /// Checks that the card has the features that a body needs.
     #[cold]
     fn check_needs<B: Body + ?Sized>(
         &self,
@@ -106,7 +106,7 @@ impl SendQueue {
         needed: Features,
     ) -> Result<(), PostError> {
         let context = &self.context.inner;
-        // Some of it may be what this card does of a feature.
+        // The card may have a part of a feature that suffices for this body.
         let some = needed.contains(Features::COLUMNS)
             && context.misses(Features::COLUMNS).is_some()
             && context.misses(Features::COLUMN_WRITES).is_none();
@@ -136,7 +136,7 @@ impl SendQueue {
         Ok(())
     }
 
-    /// The plan of a long contiguous request that brings none.
+    /// Returns the plan of a long contiguous request that has none of its own.
     #[inline]
     fn long_run<B: Body + ?Sized>(&self, head: &Head, body: &B) -> Option<FetchPlan> {
         let plan = FetchPlan::of_contiguous(body.contiguous_bytes()?)?;
@@ -180,7 +180,7 @@ impl SendQueue {
         body.write(&mut writer);
     }
 
-    /// Rings the doorbell for what was staged.
+    /// Rings the doorbell for staged entries.
     #[inline]
     pub fn submit(&mut self) -> Result<(), PostError> {
         if self.staged == 0 {
@@ -189,7 +189,7 @@ impl SendQueue {
         let ring_bytes = BLOCK as u64
             * u64::from(self.tail.wrapping_sub(self.state.posted.load(Ordering::Relaxed)));
         if !self.staged_holds.is_empty() {
-            // Before its completion is looked for.
+            // The held memory must be noted before the completion can be looked for.
             self.state.held().extend(self.staged_holds.drain(..));
             self.state.holds.store(true, Ordering::Release);
         }
@@ -213,7 +213,7 @@ impl SendQueue {
         Ok(rung?)
     }
 
-    /// Takes back what was staged.
+    /// Takes back staged entries.
     pub fn discard(&mut self) {
         self.tail = self.state.posted.load(Ordering::Relaxed);
         self.state.staged.store(self.tail, Ordering::Release);

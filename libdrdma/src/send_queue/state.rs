@@ -1,4 +1,4 @@
-//! What stands in a queue's ring, as its completion queue and the context see it.
+//! Contents of a queue's ring, as its completion queue and the context see it.
 
 use std::{
     collections::VecDeque,
@@ -21,27 +21,27 @@ use crate::{Statistics, encode::field, memory::Hold};
 #[derive(Debug)]
 pub(crate) struct QueueState {
     pub number: u32,
-    /// The owner's index, unless the queue is shared.
+    /// Index of the owner, unless the queue is shared.
     pub(super) queue_pair: Option<AtomicU32>,
     pub(super) ring: DmaMemory,
     pub(super) blocks: u32,
-    /// The position behind the last entry in the ring, in blocks modulo 2^32.
+    /// Position behind the last entry in the ring, in blocks modulo 2^32.
     pub(super) staged: AtomicU32,
-    /// The position behind the last entry that the card was told of.
+    /// Position behind the last entry that was submitted to the card.
     pub(super) posted: AtomicU32,
-    /// The position of the oldest entry that has not completed.
+    /// Position of the oldest entry that has not completed.
     pub(super) completed: AtomicU32,
     pub(super) halted: AtomicBool,
-    /// How often the ring was emptied.
+    /// Number of times that the ring was emptied.
     pub(super) emptied: AtomicU32,
     /// Memory that posted entries keep, by the positions behind them.
     pub(super) held: Mutex<VecDeque<(u32, Hold)>>,
-    /// There is such memory.
+    /// `held` is not empty.
     pub(super) holds: AtomicBool,
     pub(super) counts: Counts,
 }
 
-/// What was posted to a queue; only its owner writes it.
+/// Counts of posted requests; only the queue's owner writes them.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) work_requests: AtomicU64,
@@ -56,7 +56,7 @@ pub(super) fn add(count: &AtomicU64, value: u64) {
     count.store(count.load(Ordering::Relaxed) + value, Ordering::Relaxed);
 }
 
-/// What stands in a shared queue's ring at some moment, and names queue pairs by their index.
+/// Requests of a shared queue's ring at some moment; they name queue pairs by their index.
 #[derive(Debug)]
 pub(crate) struct Pending {
     queue: Arc<QueueState>,
@@ -65,7 +65,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// `None` for a queue in whose ring nothing is, or that is not shared.
+    /// `None` for a queue whose ring is empty, or that is not shared.
     pub fn of(queue: &Arc<QueueState>) -> Option<Self> {
         let position = queue.staged.load(Ordering::Acquire);
         let idle = position == queue.completed.load(Ordering::Acquire);
@@ -76,7 +76,7 @@ impl Pending {
         })
     }
 
-    /// True if all of it has completed, or was taken from the card.
+    /// True if all of these requests have completed, or were taken from the card.
     pub fn is_over(&self) -> bool {
         let completed = self.queue.completed.load(Ordering::Acquire);
         self.queue.emptied.load(Ordering::Acquire) != self.emptied
@@ -96,27 +96,27 @@ pub(crate) struct Outstanding {
 }
 
 impl Outstanding {
-    /// Its success is told by a completion, for which there is room.
+    /// True if success is reported by a completion, for which room is reserved.
     pub fn is_signaled(&self) -> bool {
         self.flags & flags::UNSIGNALED == 0
     }
 }
 
 impl QueueState {
-    /// The word `word` of the granule-aligned layout that starts `granules` behind the block
-    /// `position`.
+    /// Returns word `word` of the granule-aligned layout that starts `granules` granules behind the
+    /// block at `position`.
     fn word(&self, position: u32, granules: usize, word: usize) -> u64 {
         let at = (position & (self.blocks - 1)) as usize * BLOCK + granules * GRANULE + 8 * word;
         self.ring.load_u64(at & (self.blocks as usize * BLOCK - 1))
     }
 
-    /// The oldest entry that has not completed.
+    /// Returns the oldest entry that has not completed.
     pub fn oldest(&self) -> Option<Outstanding> {
         let position = self.completed.load(Ordering::Acquire);
         (position != self.posted.load(Ordering::Acquire)).then(|| self.entry(position))
     }
 
-    /// The entry at `position`, if it is posted and has not completed.
+    /// Returns the entry at `position`, if it is posted and has not completed.
     pub fn at(&self, position: u32) -> Option<Outstanding> {
         let completed = self.completed.load(Ordering::Acquire);
         let posted = self.posted.load(Ordering::Acquire).wrapping_sub(completed);
@@ -138,13 +138,13 @@ impl QueueState {
         }
     }
 
-    /// True if something is posted that is not known to have completed.
+    /// True if a posted request is not known to have completed.
     pub fn is_busy(&self) -> bool {
         self.completed.load(Ordering::Acquire) != self.posted.load(Ordering::Acquire)
     }
 
-    /// Frees the room of an entry, and of the unsignaled ones before it. What memory they kept is
-    /// appended to `dead`, to be dropped when nothing is locked.
+    /// Frees the room of an entry, and of the unsignaled ones before it. Memory that they kept is
+    /// appended to `dead`, to be dropped while nothing is locked.
     pub fn complete(&self, entry: &Outstanding, dead: &mut Vec<Hold>) {
         let behind = entry.position.wrapping_add(entry.blocks);
         self.completed.store(behind, Ordering::Release);
@@ -161,12 +161,12 @@ impl QueueState {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The index of the queue pair that it belongs to, unless it is shared.
+    /// Index of the queue pair that the queue belongs to, unless it is shared.
     pub fn queue_pair(&self) -> Option<u32> {
         self.queue_pair.as_ref().map(|index| index.load(Ordering::Acquire))
     }
 
-    /// What was posted so far.
+    /// Counts of the requests posted so far.
     pub fn statistics(&self) -> Statistics {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Statistics {
@@ -177,10 +177,10 @@ impl QueueState {
         }
     }
 
-    /// The queue pair of every destination of an entry, from the ring.
+    /// Returns the queue pair of every destination of an entry, from the ring.
     pub fn queue_pairs(&self, entry: &Outstanding) -> Vec<u32> {
         let mut at = WqeHeader::SIZE / GRANULE;
-        // A region's header, shape and elements.
+        // Number of granules of a region: header, shape and elements.
         let shaped = |at: usize| {
             let at = at + RegionHeader::SIZE / GRANULE;
             let load = |word| self.word(entry.position, at, word);

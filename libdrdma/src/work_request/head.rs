@@ -1,4 +1,4 @@
-//! What every request says beside its destinations: the first part of a work queue entry.
+//! The head of a work queue entry: all fields of a request beside its destinations.
 
 use drdma_abi::work_request::Opcode;
 
@@ -10,7 +10,7 @@ use crate::{extension::Extension, optimizer::FetchPlan};
 pub(crate) struct Head {
     pub wr_id: u64,
     pub opcode: Opcode,
-    /// 0 if the opcode has none.
+    /// Immediate data; 0 if the opcode has none.
     pub imm: u32,
     pub row_mask: RowMask,
     pub rows_per_message: u32,
@@ -20,7 +20,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// A signaled SEND under that name, one row a message.
+    /// A signaled SEND named `wr_id`, one row a message.
     #[inline]
     pub fn new(wr_id: u64) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl Head {
         }
     }
 
-    /// Does that instead.
+    /// Sets the operation.
     #[inline]
     pub fn set_operation(&mut self, operation: SharedOperation) {
         (self.opcode, self.imm) = match operation {
@@ -48,7 +48,7 @@ impl Head {
 }
 
 impl Operation {
-    /// The operation without the place that a WRITE goes to, and that place with its key: 0 for a SEND.
+    /// Splits the operation into its kind, and the remote address and key: 0 for a SEND.
     #[inline]
     pub(super) fn split(self) -> (SharedOperation, (u64, u32)) {
         match self {

@@ -45,8 +45,8 @@ pub struct PartitionDestination<'a, I> {
 }
 
 impl<'a, I: PartitionId> PartitionDestination<'a, I> {
-    /// The rows that carry the id `partition`, to the peer of that queue pair, which is borrowed until
-    /// the request was posted.
+    /// A destination for the rows that carry the id `partition`: the peer of `qp`, which is
+    /// borrowed until the request was posted.
     #[inline]
     pub fn new(qp: &'a QueuePair<'_>, partition: I) -> Self {
         let (pd, queue_pair) = (qp.protection_domain(), PhantomData);
@@ -54,7 +54,7 @@ impl<'a, I: PartitionId> PartitionDestination<'a, I> {
         Self { qp: qp.index(), pd, partition, remote_addr: 0, rkey: 0, layout, queue_pair }
     }
 
-    /// Where the first message of a WRITE goes, and the key of that memory.
+    /// Sets the remote address and key of the first message of a WRITE.
     #[must_use]
     #[inline]
     pub fn remote(mut self, remote_addr: u64, rkey: u32) -> Self {
@@ -63,7 +63,7 @@ impl<'a, I: PartitionId> PartitionDestination<'a, I> {
         self
     }
 
-    /// The order of the values of a message; see [`WorkRequest::message_layout`].
+    /// Sets the order of the values of a message; see [`WorkRequest::message_layout`].
     #[must_use]
     #[inline]
     pub fn message_layout(mut self, layout: MessageLayout) -> Self {
@@ -71,7 +71,7 @@ impl<'a, I: PartitionId> PartitionDestination<'a, I> {
         self
     }
 
-    /// It is a WRITE by columns; see [`WorkRequest::remote_columns`].
+    /// Makes the request a WRITE by columns; see [`WorkRequest::remote_columns`].
     #[must_use]
     #[inline]
     pub fn remote_columns(mut self, columns: &'a [RemoteColumn]) -> Self {
@@ -82,7 +82,7 @@ impl<'a, I: PartitionId> PartitionDestination<'a, I> {
 
 /// A request to several queue pairs that share one partitioned region: each row goes to the
 /// destination whose id it carries, and keeps its place among that destination's rows. Rows with an
-/// id that no destination has are not sent. It goes to a shared send queue only:
+/// id that no destination has are not sent. Only a shared send queue takes it:
 ///
 /// ```compile_fail,E0308
 /// # use libdrdma::{PartitionedRegion, PartitionedWorkRequest, QueuePair};
@@ -108,20 +108,20 @@ impl<'a, I: PartitionId> PartitionDestination<'a, I> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionedWorkRequest<'a, 'm, I> {
-    /// Its row mask makes no difference: a row is an element.
+    /// Head of the request; its row mask makes no difference, as a row is an element.
     pub(crate) head: Head,
     pub(crate) region: &'a PartitionedRegion<'m, I>,
     pub(crate) destinations: &'a [PartitionDestination<'a, I>],
 }
 
 impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
-    /// A SEND of that region to nobody under that name, one row a message.
+    /// A SEND of a region named `wr_id`, without destinations, one row a message.
     #[inline]
     pub fn new(wr_id: u64, region: &'a PartitionedRegion<'m, I>) -> Self {
         Self { head: Head::new(wr_id), region, destinations: &[] }
     }
 
-    /// What it does (default SEND).
+    /// Sets the operation (default SEND).
     #[must_use]
     #[inline]
     pub fn operation(mut self, operation: SharedOperation) -> Self {
@@ -129,7 +129,7 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
         self
     }
 
-    /// Rows that are packed into one message (default 1).
+    /// Sets the number of rows that are packed into one message (default 1).
     #[must_use]
     #[inline]
     pub fn rows_per_message(mut self, rows: u32) -> Self {
@@ -137,7 +137,7 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
         self
     }
 
-    /// Its success is not told by a completion; see [`WorkRequest::unsignaled`].
+    /// Makes the request unsignaled; see [`WorkRequest::unsignaled`].
     #[must_use]
     #[inline]
     pub fn unsignaled(mut self) -> Self {
@@ -145,7 +145,7 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
         self
     }
 
-    /// How its data are fetched (default: as the card's registers say).
+    /// Sets the request's own fetch plan (default: as the card's registers say).
     #[must_use]
     #[inline]
     pub fn fetch_plan(mut self, plan: FetchPlan) -> Self {
@@ -153,7 +153,7 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
         self
     }
 
-    /// Where it goes: 1 to 256 destinations, no queue pair and no partition twice.
+    /// Sets the destinations: 1 to 256, no queue pair and no partition twice.
     #[must_use]
     #[inline]
     pub fn destinations(mut self, destinations: &'a [PartitionDestination<'a, I>]) -> Self {

@@ -7,7 +7,8 @@ use crate::{
     PostError, QueuePair, Region, body::Layout, optimizer::FetchPlan, send_queue::SendQueue,
 };
 
-/// What a work request on a shared send queue does; where a WRITE goes is said per destination.
+/// Operation of a work request on a shared send queue; each destination has the remote address of a
+/// WRITE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharedOperation {
     /// SEND.
@@ -59,7 +60,8 @@ pub struct Destination<'a, 'm> {
 }
 
 impl<'a, 'm> Destination<'a, 'm> {
-    /// Nothing, to the peer of that queue pair, which is borrowed until the request was posted.
+    /// A destination without regions: the peer of `qp`, which is borrowed until the request was
+    /// posted.
     #[inline]
     pub fn new(qp: &'a QueuePair<'_>) -> Self {
         let pd = qp.protection_domain();
@@ -67,7 +69,7 @@ impl<'a, 'm> Destination<'a, 'm> {
         Self { qp: qp.index(), pd, remote_addr: 0, rkey: 0, layout, regions: &[] }
     }
 
-    /// Where the first message of a WRITE goes, and the key of that memory.
+    /// Sets the remote address and key of the first message of a WRITE.
     #[must_use]
     #[inline]
     pub fn remote(mut self, remote_addr: u64, rkey: u32) -> Self {
@@ -76,7 +78,7 @@ impl<'a, 'm> Destination<'a, 'm> {
         self
     }
 
-    /// The order of the values of a message; see [`WorkRequest::message_layout`].
+    /// Sets the order of the values of a message; see [`WorkRequest::message_layout`].
     #[must_use]
     #[inline]
     pub fn message_layout(mut self, layout: MessageLayout) -> Self {
@@ -84,7 +86,7 @@ impl<'a, 'm> Destination<'a, 'm> {
         self
     }
 
-    /// It is a WRITE by columns; see [`WorkRequest::remote_columns`].
+    /// Makes the request a WRITE by columns; see [`WorkRequest::remote_columns`].
     #[must_use]
     #[inline]
     pub fn remote_columns(mut self, columns: &'a [RemoteColumn]) -> Self {
@@ -92,7 +94,7 @@ impl<'a, 'm> Destination<'a, 'm> {
         self
     }
 
-    /// What is sent there: up to 16 regions.
+    /// Sets the regions to send there: up to 16.
     #[must_use]
     #[inline]
     pub fn regions(mut self, regions: &'a [Region<'m>]) -> Self {
@@ -110,13 +112,13 @@ pub struct SharedWorkRequest<'a, 'm> {
 }
 
 impl<'a, 'm> SharedWorkRequest<'a, 'm> {
-    /// A SEND to nobody under that name, one row a message.
+    /// A SEND named `wr_id`, without destinations, one row a message.
     #[inline]
     pub fn new(wr_id: u64) -> Self {
         Self { head: Head::new(wr_id), destinations: &[] }
     }
 
-    /// What it does (default SEND).
+    /// Sets the operation (default SEND).
     #[must_use]
     #[inline]
     pub fn operation(mut self, operation: SharedOperation) -> Self {
@@ -124,7 +126,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
         self
     }
 
-    /// How it is cut (default [`RowMask::Period`]).
+    /// Sets the way in which regions are cut into units (default [`RowMask::Period`]).
     #[must_use]
     #[inline]
     pub fn row_mask(mut self, row_mask: RowMask) -> Self {
@@ -132,7 +134,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
         self
     }
 
-    /// Units that are packed into one message (default 1).
+    /// Sets the number of units that are packed into one message (default 1).
     #[must_use]
     #[inline]
     pub fn rows_per_message(mut self, rows: u32) -> Self {
@@ -140,7 +142,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
         self
     }
 
-    /// Its success is not told by a completion; see [`WorkRequest::unsignaled`].
+    /// Makes the request unsignaled; see [`WorkRequest::unsignaled`].
     #[must_use]
     #[inline]
     pub fn unsignaled(mut self) -> Self {
@@ -148,7 +150,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
         self
     }
 
-    /// How its data are fetched (default: as the card's registers say).
+    /// Sets the request's own fetch plan (default: as the card's registers say).
     #[must_use]
     #[inline]
     pub fn fetch_plan(mut self, plan: FetchPlan) -> Self {
@@ -156,7 +158,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
         self
     }
 
-    /// Where it goes: 1 to 256 destinations with at most 1,024 regions together, no queue pair twice.
+    /// Sets the destinations: 1 to 256 with at most 1,024 regions together, no queue pair twice.
     #[must_use]
     #[inline]
     pub fn destinations(mut self, destinations: &'a [Destination<'a, 'm>]) -> Self {
@@ -165,7 +167,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
     }
 }
 
-/// What a [`SharedSendQueue`](crate::SharedSendQueue) takes: a [`SharedWorkRequest`] or a
+/// A request that a [`SharedSendQueue`](crate::SharedSendQueue) takes: a [`SharedWorkRequest`] or a
 /// [`PartitionedWorkRequest`], over memory that lives for `'m`.
 pub trait SharedRequest<'m>: staged::Stage {}
 
@@ -174,11 +176,11 @@ impl<'m> SharedRequest<'m> for SharedWorkRequest<'_, 'm> {}
 pub(crate) mod staged {
     use super::{PostError, SendQueue};
 
-    /// A queue, as far as it may be seen from outside the crate: not at all.
+    /// A send queue that is opaque outside of this crate.
     #[derive(Debug)]
     pub struct Queue<'q>(pub(crate) &'q mut SendQueue);
 
-    /// Only this crate's requests can be staged.
+    /// Sealed: only this crate's requests can be staged.
     pub trait Stage {
         /// Writes the request into the queue's ring.
         #[doc(hidden)]

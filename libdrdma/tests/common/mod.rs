@@ -1,5 +1,5 @@
-//! A card that understands rings and keys nothing else: it logs every request, and completes it as
-//! the test says.
+//! A fake card that only knows rings and keys: it logs every request, and completes it as the test
+//! says.
 #![allow(dead_code)]
 
 use std::{
@@ -18,7 +18,7 @@ use libdrdma::{
     QueuePair, QueuePairAttributes, RegisterWindow, Status,
 };
 
-/// A request as it stood in the ring, unwrapped.
+/// A decoded request of the ring.
 #[derive(Clone, Debug)]
 pub struct Logged {
     pub queue: u32,
@@ -34,22 +34,22 @@ pub struct State {
     pub log: Vec<Logged>,
     /// Doorbells: queue and position.
     pub doorbells: Vec<(u32, u32)>,
-    /// How the next requests end: status and destination; without, with success.
+    /// Results of the next requests: status and destination; success if there are none left.
     pub outcomes: VecDeque<(Status, u16)>,
     /// Queue pairs that go to the error state with the next failure.
     pub failing: Vec<u32>,
-    /// Requests that are still completed; `None` is no limit.
+    /// Number of requests that are still completed; `None`: no limit.
     pub budget: Option<usize>,
-    /// How often `STATUS` still says that work is in progress.
+    /// Number of reads of `STATUS` that still report work in progress.
     pub busy: u32,
-    /// What is completed when it does not any more.
+    /// Requests that are completed when `busy` reaches 0.
     pub late: Vec<Logged>,
     /// Every access fails from now on.
     pub broken: bool,
-    /// Reading a counter takes until this is false again; a thread is doing so.
+    /// Reading a counter blocks while this is true, as for a thread that is inside the card.
     pub stall: bool,
     pub stalled: bool,
-    /// There is a way to write registers for threads that do not wait for each other.
+    /// The card has a window: a way to write registers for threads that do not wait for each other.
     window: bool,
     positions: BTreeMap<u32, (u32, u32)>,
     halted: Vec<u32>,
@@ -57,12 +57,12 @@ pub struct State {
     completions: BTreeMap<u32, u32>,
 }
 
-/// Clones are the same card.
+/// A fake card; clones are handles of the same one.
 #[derive(Clone, Default)]
 pub struct Fake(Arc<Mutex<State>>);
 
 impl Fake {
-    /// A card that goes on by itself, as far as others can tell.
+    /// A card that works by itself, as far as its window shows.
     pub fn with_window() -> Self {
         let fake = Self::default();
         fake.state().window = true;
@@ -73,12 +73,12 @@ impl Fake {
         self.0.lock().unwrap()
     }
 
-    /// The entry of a table, as it was written.
+    /// Returns the entry of a table, as it was written.
     pub fn entry<L: Layout>(&self, table: Table, index: u32) -> L {
         self.state().entry(table, index)
     }
 
-    /// A word of the register space.
+    /// Returns a word of the register space.
     pub fn word(&self, offset: u32) -> u32 {
         self.state().words.get(&offset).copied().unwrap_or(0)
     }
@@ -104,7 +104,7 @@ impl State {
         memory.write((addr - iova) as usize, bytes);
     }
 
-    /// What `STATUS` says.
+    /// Value of the register `STATUS`.
     fn status(&mut self) -> u32 {
         if self.busy > 0 {
             self.busy -= 1;
@@ -292,19 +292,19 @@ pub fn open_all() -> (Context, Fake, ProtectionDomain, CompletionQueue) {
     (context, card, pd, cq)
 }
 
-/// A queue pair that is ready, with room for so many blocks.
+/// Makes a queue pair that is ready to send, with room for `blocks` blocks.
 pub fn connected<'m>(pd: &ProtectionDomain, cq: &CompletionQueue, blocks: u32) -> QueuePair<'m> {
     let mut qp = pd.queue_pair(cq).send_blocks(blocks).build().expect("a queue pair");
     qp.connect(&peer()).expect("a connection");
     qp
 }
 
-/// What has completed, and how.
+/// Polls all completions: name and status.
 pub fn polled(cq: &CompletionQueue) -> Vec<(u64, Status)> {
     cq.poll().map(|completion| (completion.wr_id, completion.status)).collect()
 }
 
-/// Everything that a connection needs.
+/// Attributes for a connection.
 pub fn peer() -> QueuePairAttributes {
     QueuePairAttributes::new()
         .path_mtu(1024)

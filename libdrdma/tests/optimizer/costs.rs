@@ -14,7 +14,7 @@ fn costs_are_interpolated_between_what_was_measured() {
     {
         assert_eq!(costs.read(bytes), ns, "{bytes} B");
     }
-    // What fell between the last two does not fall below 0 behind them.
+    // A cost that fell between the last two lengths does not fall below 0 behind them.
     let falling = table(&[(4, 20.0), (8, 2.0)], 0.0).unwrap();
     assert_eq!((falling.read(6), falling.read(64)), (11.0, 2.0));
     let constant = table(&[(64, 7.0)], 0.0).unwrap();
@@ -25,7 +25,7 @@ fn costs_are_interpolated_between_what_was_measured() {
 fn reads_of_one_line_wait_for_each_other() {
     let costs = table(&[(1, 10.0)], 3.0).unwrap();
     assert_eq!(costs.sum([(0, 8), (16, 8), (64, 8)]), 33.0);
-    // The second begins in the line where the first ended.
+    // The second read begins in the cache line where the first ended.
     assert_eq!(costs.sum([(60, 8), (100, 8)]), 23.0);
     assert_eq!(costs.sum([(60, 4), (64, 8)]), 20.0);
 }
@@ -37,7 +37,7 @@ fn the_threshold_is_the_gap_that_costs_as_much_as_a_request() {
     // Flat up to 256 B, then by the byte: 20 ns buy 1,024 B of the 3,840 that cost 60.
     let flat = table(&[(4, 20.0), (256, 20.0), (4096, 80.0)], 0.0).unwrap();
     assert_eq!(flat.merge_threshold(), 1360);
-    // Free requests, free bytes.
+    // Requests are free; then bytes are free.
     assert_eq!(table(&[(1, 1.0), (2, 2.0)], 0.0).unwrap().merge_threshold(), 0);
     assert_eq!(table(&[(1, 5.0), (4096, 5.0)], 0.0).unwrap().merge_threshold(), 4096);
     assert_eq!(table(&[(64, 5.0)], 0.0).unwrap().merge_threshold(), 4096);

@@ -1,10 +1,10 @@
-//! The plan that a request brings is the best that the card's rule allows.
+//! The plan of a request is the best one that the card's rule allows.
 
 use libdrdma::optimizer::{FetchPlan, FetchPlanError, Load};
 
 use super::*;
 
-/// Fragments of a window each, as the chooser cuts them.
+/// Load of the reads of fragments, window by window, as the chooser cuts them.
 fn load_of(plan: FetchPlan, fragments: &[Fragment], costs: &CostTable, window: u64) -> Load {
     let mut load = Load::default();
     let mut rest = fragments;
@@ -14,7 +14,7 @@ fn load_of(plan: FetchPlan, fragments: &[Fragment], costs: &CostTable, window: u
         while count < rest.len() && bytes(count + 1) <= window {
             count += 1;
         }
-        // The window's limit is the chooser's alone: no read is cut by it here.
+        // Only the chooser has the window's limit: no read is cut by it here.
         let all = Limits { max_read: 4096, window: u64::MAX };
         load += costs.load(&plan.plan(&rest[..count], &all).unwrap());
         rest = &rest[count..];
@@ -61,7 +61,7 @@ proptest! {
     fn reads_of_one_length_take_what_the_table_says(
         costs in any_costs(), len in 1u32..=4096, count in 1u64..20,
     ) {
-        // Where a longer read costs less than a shorter one, the table says nothing that a host does.
+        // If a longer read costs less than a shorter one, the table describes no real host.
         let times: Vec<f64> = costs.reads().iter().map(|read| read.ns).collect();
         prop_assume!(times.is_sorted());
         let fragments: Vec<_> =
@@ -82,8 +82,8 @@ proptest! {
     }
 }
 
-/// A host as D-RDMA's: 64 reads and 16 KiB in flight, each for 1,300 ns and its time on a link of
-/// 115 Gb/s; no request is longer than 512 B.
+/// Costs on a host like D-RDMA's: 64 reads and 16 KiB in flight, each for 1,300 ns and its time on
+/// a link of 115 Gb/s; no request is longer than 512 B.
 fn host() -> CostTable {
     let ns = |bytes: u32| {
         let held = 1300.0 + f64::from(bytes.min(512)) * 8.0 / 115.0;
@@ -112,7 +112,7 @@ fn short_reads_leave_bytes_for_long_ones() {
     assert!(mixed.ns() < 1.18 * alone.ns(), "{mixed:?}, {alone:?}");
     assert!(mixed.requests_ns < 1.02 * mixed.bytes_ns, "{mixed:?}");
     assert!(mixed.requests_ns > 1.9 * alone.requests_ns, "{mixed:?}, {alone:?}");
-    // One after another they would take half as long again.
+    // One after another, they would take half as long again.
     let reads = plan(512, 0).plan(&fragments, &WHOLE).unwrap();
     assert!(costs.plan(&reads) > 1.25 * mixed.ns(), "{}", costs.plan(&reads));
 }

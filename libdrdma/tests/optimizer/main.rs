@@ -25,7 +25,7 @@ fn spaced(start: u64, steps: &[(u64, u64)]) -> Vec<Fragment> {
     fragments
 }
 
-/// The needed bytes of fragments, by address.
+/// Returns the needed bytes of fragments, by address.
 fn needed(fragments: &[Fragment]) -> Vec<u64> {
     let mut bytes: Vec<u64> =
         fragments.iter().flat_map(|f| (0..f.len).map(move |i| f.addr + i)).collect();
@@ -53,7 +53,7 @@ fn cut(needed: &[u64], breaks: &[u64], longest: u64) -> Vec<(u64, u32)> {
     reads
 }
 
-/// The least cost over all groupings of the fragments: a read may end behind any of them.
+/// Returns the least cost over all groupings of the fragments: a read may end behind any of them.
 fn brute_force(fragments: &[Fragment], costs: &CostTable, longest: u64) -> f64 {
     let needed = needed(fragments);
     let starts: Vec<u64> =
@@ -71,7 +71,8 @@ fn reads(plan: &Plan) -> Vec<(u64, u32)> {
     plan.boxes().iter().map(|read| (read.addr, read.len)).collect()
 }
 
-/// Every needed byte is in exactly one read; reads and windows keep to their limits.
+/// Checks that every needed byte is in exactly one read, and that reads and windows keep to their
+/// limits.
 fn check(plan: &Plan, fragments: &[Fragment], limits: &Limits) -> Result<(), TestCaseError> {
     let needed = needed(fragments);
     let mut covered = 0;
@@ -158,7 +159,7 @@ proptest! {
         };
         let expected = plans(&fragments);
         for i in 0..cuts {
-            // A part of a fragment again.
+            // Repeats a part of a fragment.
             let Fragment { addr, len } = fragments[i % fragments.len()];
             let skip = seed % len;
             fragments.push(Fragment { addr: addr + skip, len: len - skip });

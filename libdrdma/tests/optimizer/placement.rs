@@ -28,7 +28,7 @@ fn lanes() -> impl Strategy<Value = Vec<Lane>> {
     })
 }
 
-/// As many of the lanes as the card packs, and a number of rows that a window takes.
+/// Generates lanes that the card packs, and a number of rows that a window takes.
 fn packed() -> impl Strategy<Value = (Vec<Lane>, u32)> {
     (lanes(), any::<prop::sample::Index>()).prop_filter_map("none is packed", |(lanes, index)| {
         let fits = |count: &usize| ColumnPlacement::window_rows(&lanes[..*count]).ok();
@@ -38,14 +38,14 @@ fn packed() -> impl Strategy<Value = (Vec<Lane>, u32)> {
     })
 }
 
-/// The bytes of a row of the window: lane, byte, host address.
+/// Returns the bytes of a row of the window: lane, byte, host address.
 fn bytes(lanes: &[Lane], row: u32) -> impl Iterator<Item = (usize, u64)> {
     lanes.iter().enumerate().flat_map(move |(index, lane)| {
         (0..lane.len).map(move |byte| (index, lane.addr + u64::from(row) * lane.step + byte))
     })
 }
 
-/// The steps of the groups, found pair by pair from the definition.
+/// Returns the steps of the groups, found pair by pair from the definition.
 fn steps(lanes: &[Lane]) -> Vec<u64> {
     let mut steps = Vec::new();
     let mut group: &[Lane] = &[];
@@ -77,7 +77,7 @@ proptest! {
                 prop_assert!(at < WINDOW, "lane {lane}, row {row}: {at}");
                 let old = source[at as usize].replace(addr);
                 prop_assert!(old.is_none_or(|old| old == addr), "{at}: {old:x?} and {addr:x}");
-                // What is read around it lies in the same words.
+                // The bytes around it that are read as well lie in the same words.
                 prop_assert!(placement.places(addr).any(|place| u64::from(place.offset()) == at));
                 prop_assert_eq!(at % 4, addr % 4);
             }
@@ -96,7 +96,7 @@ proptest! {
         for (index, group) in (0..).zip(groups) {
             let start = group.place.offset();
             prop_assert_eq!(group.place.bank(), skew * index % BANKS);
-            // As near behind the one before as can be.
+            // The group lies as near behind the one before as possible.
             prop_assert!(start >= end && start / 4 < u32::div_ceil(end, 4) + BANKS, "{start}, {end}");
             let lows = lanes[group.lanes.clone()].iter().map(|lane| lane.addr);
             prop_assert_eq!(group.addr, lows.min().unwrap());
@@ -112,7 +112,7 @@ proptest! {
         let fits = |rows: &u64| rows * sum + 16 * 132 <= WINDOW;
         let overlaps = lanes.iter().any(|lane| lane.len > lane.step);
         let wide = lanes.iter().any(|lane| lane.len > 127 || lane.step > 128);
-        // Stretches of rows, and how many there must be.
+        // Units of the number of rows, and how many of them there must be.
         let stretches = [(128, 4..=32), (64, 2..=7), (16, 1..=7)];
         let longest = |(rows, count): (u64, std::ops::RangeInclusive<u64>)| {
             count.map(|k| rows * k).rfind(fits)
@@ -242,8 +242,8 @@ fn beat() -> impl Strategy<Value = Vec<Fragment>> {
     })
 }
 
-/// Places beats in windows, each behind the last, as the card does if it has always enough to do: each beat's
-/// windows and places.
+/// Places beats in windows, each behind the last, as a busy card does; returns the windows and
+/// places of each beat.
 fn windows(beats: &[Vec<Fragment>]) -> (Vec<BlockPlacement>, Vec<Vec<(usize, Beat)>>) {
     let mut windows = vec![BlockPlacement::default()];
     let placed = beats.iter().map(|fragments| {
@@ -267,7 +267,7 @@ proptest! {
     #[test]
     fn blocks_lie_in_the_order_in_which_they_are_needed(beats in vec(beat(), 1..150)) {
         let (windows, placed) = windows(&beats);
-        // Where each block lies, found from the bytes.
+        // Place of each block, found from the bytes.
         let mut blocks: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); windows.len()];
         for (fragments, parts) in beats.iter().zip(&placed) {
             let addrs: Vec<u64> =
@@ -312,13 +312,13 @@ fn a_window_has_112_blocks_and_2048_beats() {
         placed[112].last().map(|(window, beat)| (*window, beat[0].unwrap().offset())),
         Some((1, 128))
     );
-    // A block that is there is not placed again, but a beat is a beat.
+    // A block that has its place is not placed again, but a beat still counts.
     let again = vec![at(512); 2049];
     let (_, placed) = windows(&again);
     let of_window =
         |window| placed.iter().filter(|parts| parts.last().unwrap().0 == window).count();
     assert_eq!((of_window(0), of_window(1)), (2048, 1));
-    // One that crosses counts twice.
+    // A beat that crosses the end of a block counts twice.
     let crossing = vec![vec![Fragment { addr: 254, len: 4 }]; 1025];
     let (_, placed) = windows(&crossing);
     assert_eq!(placed[1023].iter().map(|part| part.0).collect::<Vec<_>>(), [0]);
@@ -350,7 +350,7 @@ fn rows_are_cut_into_beats_where_the_card_cuts_them() {
     assert_eq!(row(&[4, 60]), [[(0, 4), (10_000, 60)]]);
     assert_eq!(row(&[4, 61, 3]), [vec![(0, 4)], vec![(10_000, 61), (20_000, 3)]]);
     assert_eq!(row(&[150]), [[(0, 64)], [(64, 64)], [(128, 22)]]);
-    // Nothing goes into the beat of what is longer than one.
+    // The beat of a part of a longer fragment holds nothing else.
     assert_eq!(row(&[65, 1]), [[(0, 64)], [(64, 1)], [(10_000, 1)]]);
     assert_eq!(row(&[0, 5, 0]), [[(10_000, 5)]]);
     assert_eq!(row(&[]), Vec::<Vec<(u64, u64)>>::new());
@@ -362,7 +362,7 @@ fn a_beat_of_more_bytes_is_refused() {
     BlockPlacement::default().take(&[Fragment { addr: 0, len: 65 }], &mut [None; 64]);
 }
 
-/// Words a cycle of five lanes, of whose rows each is wanted with a probability of one in `rarity`.
+/// Returns the words a cycle of five lanes, of which one row in `rarity` is wanted on average.
 fn rate(lanes: &[Lane], rarity: u32) -> f64 {
     let placement =
         ColumnPlacement::new(lanes, ColumnPlacement::window_rows(lanes).unwrap()).unwrap();
@@ -384,7 +384,7 @@ fn placement_is_worth_what_banks_allow() {
         (4, 0, 4, 15.0, 16.0),
         (8, 1, 2, 15.0, 16.0),
         (1, 0, 1, 15.5, 16.0),
-        // Neighbours meet in one class of banks.
+        // Neighbours conflict in one class of banks.
         (1, 1, 2, 9.5, 12.0),
         (2, 1, 2, 15.0, 16.0),
     ] {
@@ -396,7 +396,7 @@ fn placement_is_worth_what_banks_allow() {
 
 #[test]
 fn words_of_one_bank_come_one_a_cycle() {
-    // Blocks in the same place of the memory's rows, by hand: a window of blocks that are neighbours.
+    // Blocks in the same banks, computed by hand: a window of blocks that are neighbours.
     let mut window = BlockPlacement::default();
     let mut beats = Vec::new();
     for row in 0..20u64 {
@@ -404,7 +404,7 @@ fn words_of_one_bank_come_one_a_cycle() {
         let fragments: Vec<_> =
             (0..4).map(|value| Fragment { addr: 512 * row + 128 * value, len: 4 }).collect();
         let mut beat = [None; 64];
-        // Neighbours first, so that all lie as in host memory.
+        // Neighbours are placed first, so that all lie as in host memory.
         window.take(&[Fragment { addr: 512 * row, len: 4 }], &mut [None; 64]);
         assert!(window.take(&fragments, &mut beat));
         beats.push(beat);

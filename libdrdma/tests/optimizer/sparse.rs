@@ -9,7 +9,7 @@ fn bits(rows: &[u64], count: u64) -> Vec<u8> {
     bits
 }
 
-/// Which row of which window each row is, from the contract, block by block.
+/// Returns the window of each row and its row there, from the contract, block by block.
 fn places(lanes: &[Lane], count: u64, rows: &[u64], threshold: u64) -> Vec<(usize, u64)> {
     let most = match u64::from(ColumnPlacement::window_rows(lanes).unwrap()) {
         most @ ..64 => most,
@@ -37,7 +37,7 @@ fn places(lanes: &[Lane], count: u64, rows: &[u64], threshold: u64) -> Vec<(usiz
     places
 }
 
-/// Runs of rows with gaps of all widths between them.
+/// Generates runs of rows with gaps of all widths between them.
 fn rows() -> impl Strategy<Value = Vec<u64>> {
     let gap = prop_oneof![1..10u64, 1..200u64, 50..3000u64, 1..400_000u64];
     vec((gap, 1..90u64), 1..40).prop_map(|runs| {

@@ -1,5 +1,5 @@
-//! On what databases send, the card's rule is nearly as good as the dynamic program: what it loses
-//! is where long runs are cut, and nothing where a read may be as long as a page.
+//! On workloads of databases, the card's rule is nearly as good as the dynamic program: it is worse
+//! only where long runs are cut, and equal where a read may be as long as a page.
 
 use drdma_sim::pcie;
 use libdrdma::optimizer::{
@@ -7,14 +7,15 @@ use libdrdma::optimizer::{
 };
 use proptest::prelude::*;
 
-/// The affine form of the simulated PCIe link's cost: a tag is taken for a round trip, a byte takes
+/// Affine form of the simulated PCIe link's cost: a tag is occupied for a round trip, a byte for
 /// its time on the link.
 fn link() -> CostTable {
     let pcie::Config { tags, latency_ns, link_gbps, .. } = pcie::Config::default();
     CostTable::affine(latency_ns as f64 / tags as f64, 8.0 / link_gbps).unwrap()
 }
 
-/// Pseudo-random bits (splitmix64): whether each of `count` things is chosen with that probability.
+/// Chooses from `count` things pseudo-randomly (splitmix64), each with a probability of `percent`
+/// %.
 fn chosen(seed: u64, count: u64, percent: u64) -> impl Iterator<Item = u64> {
     (0..count).filter(move |i| {
         let mut z = seed.wrapping_add((i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -24,7 +25,7 @@ fn chosen(seed: u64, count: u64, percent: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// How much more than the dynamic program the rule costs: 0.03 is 3 %.
+/// Relative additional cost of the rule over the dynamic program: 0.03 is 3 %.
 fn loss(fragments: &[Fragment], max_read: u32) -> f64 {
     let costs = link();
     let limits = Limits { max_read, ..Limits::default() };
@@ -33,7 +34,7 @@ fn loss(fragments: &[Fragment], max_read: u32) -> f64 {
 }
 
 fn claim(name: &str, fragments: &[Fragment]) -> Result<(), TestCaseError> {
-    // 512 B is what the card does unless told.
+    // 512 B is the card's value after reset.
     for (max_read, most) in [(256, 0.08), (512, 0.05), (4096, 1e-9)] {
         let loss = loss(fragments, max_read);
         prop_assert!((-1e-9..most).contains(&loss), "{name}: {loss} with reads of {max_read} B");
@@ -79,8 +80,8 @@ fn projections() {
     }
 }
 
-/// What `drdma calibrate` measures on the simulated card, whose host takes 64 reads and 16 KiB at a time
-/// and cuts reads at 512 B.
+/// Costs as `drdma calibrate` measures them on the simulated card, whose host takes 64 reads and 16
+/// KiB at a time and cuts reads at 512 B.
 fn measured() -> CostTable {
     let reads = [
         (4, 20.76),
@@ -96,8 +97,8 @@ fn measured() -> CostTable {
     CostTable::new(reads.map(|(bytes, ns)| ReadCost { bytes, ns }).to_vec(), 5.8).unwrap()
 }
 
-/// The time under a request's best plan, as a share of that under the registers after reset and of
-/// that of the dynamic program's reads.
+/// Time under a request's best plan, as a share of that under the registers after reset and of that
+/// of the dynamic program's reads.
 fn shares(fragments: &[Fragment]) -> (f64, f64) {
     let costs = measured();
     let limits = Limits::default();
@@ -108,7 +109,7 @@ fn shares(fragments: &[Fragment]) -> (f64, f64) {
     (found / registers, found / ns(&Cheapest(&costs)))
 }
 
-/// The rows of five columns of values that are chosen, column by column.
+/// Returns the chosen rows of five columns of values, column by column.
 fn columns(percent: u64) -> Vec<Fragment> {
     let rows: Vec<u64> = chosen(7, 65_536, percent).collect();
     let column = |c: u64| rows.iter().map(move |row| (c * 100_000 + row) * 4);

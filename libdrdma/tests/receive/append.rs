@@ -9,7 +9,7 @@ use crate::lab::{Lab, all, bytes, pattern, reliable};
 
 const SUCCESS: Status = Status::Success;
 
-/// Rows of 4 + 1 B.
+/// Makes an append region with rows of 4 + 1 B.
 fn region<'m>(
     lab: &Lab,
     (keys, flags): (&'m MemoryRegion, &'m MemoryRegion),
@@ -19,12 +19,12 @@ fn region<'m>(
     builder.column(keys, 0, 4).column(flags, 2, 1).build().unwrap()
 }
 
-/// Memory for that many rows.
+/// Allocates columns for that many rows.
 fn columns(lab: &Lab, capacity: usize) -> (MemoryRegion, MemoryRegion) {
     (lab.nodes[1].memory(&vec![0; 4 * capacity]), lab.nodes[1].memory(&vec![0; 2 + capacity]))
 }
 
-/// The bytes of a row.
+/// Returns the bytes of a row.
 fn row((keys, flags): (&MemoryRegion, &MemoryRegion), row: usize) -> Vec<u8> {
     let mut bytes = bytes(keys)[4 * row..4 * row + 4].to_vec();
     bytes.push(self::bytes(flags)[2 + row]);
@@ -85,7 +85,7 @@ fn a_full_region_makes_its_senders_wait_until_rows_are_given_back() {
         b.post_recv(&ReceiveRequest::new(i).append(&rows)).unwrap();
         a.post_send(&WorkRequest::new(i).regions(&all(&source))).unwrap();
     }
-    // The second one has 40 rows, then finds none.
+    // The second message has 40 rows, and then finds no free one.
     lab.run_to(1_000_000);
     assert_eq!(
         lab.nodes[1].completions().iter().map(told).collect::<Vec<_>>(),
@@ -150,7 +150,7 @@ fn rows_that_are_not_whole_and_messages_longer_than_the_region_are_refused() {
         let wrong = (1, Status::LocalLengthError, None);
         assert_eq!(completions.iter().map(told).collect::<Vec<_>>(), [wrong], "{len} B");
         drop((a, b));
-        // Nobody's message is on its way any longer, and no row was used.
+        // No message is in progress any longer, and no row was used.
         let whole = lab.nodes[0].memory(&pattern(50));
         let [mut a, mut b] = lab.connected(Transport::Rc);
         b.post_recv(&ReceiveRequest::new(3).append(&rows)).unwrap();
@@ -200,7 +200,7 @@ fn a_region_that_goes_while_a_receive_names_it_stays_for_the_receive() {
     a.post_send(&WorkRequest::new(1).regions(&all(&source))).unwrap();
     lab.run();
     assert_eq!(lab.nodes[1].completions()[0].rows, Some(AppendedRows { first: 0, count: 2 }));
-    // The place is free then.
+    // The number of the region is free then.
     let all: Vec<_> = (0..512).map(|_| region(&lab, (&memory.0, &memory.1), 1)).collect();
     assert_eq!(all.len(), 512);
     let pd = &lab.nodes[1].pd;

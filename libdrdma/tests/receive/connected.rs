@@ -52,7 +52,7 @@ fn messages_of_no_bytes_are_packets_that_tell_the_peer() {
         for wr_id in 1..=3 {
             b.post_recv(&ReceiveRequest::new(wr_id).regions(&all(&target))).unwrap();
         }
-        // A key that there is not: nothing is written, and nobody asks for it.
+        // With an unknown key, nothing is written, and no receive is used.
         let operations = [
             Operation::Send,
             Operation::SendImm(7),
@@ -93,7 +93,7 @@ fn messages_without_bytes_and_immediate_data_arrive() {
     b.post_recv(&ReceiveRequest::new(2).regions(&all(&target))).unwrap();
     b.post_recv(&ReceiveRequest::new(3)).unwrap();
     let some = [Contiguous::new(&source).len(5).build().unwrap()];
-    // A message of no bytes has a row of none: it is a request without regions that sends none.
+    // A message of no bytes would need a row of none: a request without regions sends no message.
     a.post_send(&WorkRequest::new(4)).unwrap();
     a.post_send(&WorkRequest::new(5).operation(write).regions(&all(&source))).unwrap();
     a.post_send(&WorkRequest::new(6).operation(Operation::SendImm(7)).regions(&some)).unwrap();
@@ -322,7 +322,7 @@ fn what_a_write_may_not_do_is_refused_and_breaks_both_sides() {
             "{what}"
         );
         assert!(bytes(&target).iter().all(|byte| *byte == 0), "{what}");
-        // What is posted now is flushed, too.
+        // A receive that is posted now is flushed as well.
         b.post_recv(&ReceiveRequest::new(10)).unwrap();
         lab.run();
         assert_eq!(lab.nodes[1].polled(), [(10, Status::WrFlushError, 0)], "{what}");
@@ -397,7 +397,7 @@ fn receives_are_posted_from_init_on_and_wait_for_the_peer() {
     assert!(matches!(error, ModifyError::Missing { .. }), "{error}");
     assert_eq!(error.to_string(), "the transition from Init to RTR needs rq_psn");
     b.modify(&ready(a.qpn()).rq_psn(crate::lab::PSNS[0])).unwrap();
-    // It answers, though it cannot send.
+    // The queue pair answers, though it cannot send.
     a.post_send(&WorkRequest::new(2).regions(&all(&source))).unwrap();
     lab.run();
     assert_eq!(
@@ -411,7 +411,7 @@ fn receives_are_posted_from_init_on_and_wait_for_the_peer() {
     assert_eq!(lab.nodes[1].polled(), [(3, SUCCESS, 6)], "it goes on where it was");
 }
 
-/// The attributes that a queue pair needs to go to RTR, but for the sequence number that it expects.
+/// Attributes that a queue pair needs to go to RTR, except for the sequence number that it expects.
 fn ready(qpn: u32) -> QueuePairAttributes {
     QueuePairAttributes::new()
         .state(QueuePairState::ReadyToReceive)

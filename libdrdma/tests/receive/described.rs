@@ -13,7 +13,7 @@ fn strided(memory: &MemoryRegion) -> Region<'_> {
     Strided::new(memory).period(10).count(100).extent(6, 2).extent(1, 3).build().unwrap()
 }
 
-/// The places of its bytes.
+/// Returns the offsets of the key's bytes.
 fn places() -> Vec<usize> {
     (0..100).flat_map(|row| [6, 7, 1, 2, 3].map(|at| 10 * row + at)).collect()
 }
@@ -137,7 +137,7 @@ fn what_a_bitmap_selects_counts_when_a_packet_comes() {
         assert_eq!(lab.nodes[0].polled()[0].1, Status::Success);
         assert_eq!(bytes(&back), pattern(400)[4 * first..4 * (first + 10)]);
     }
-    // Fewer rows than are asked for.
+    // Fewer rows are selected than the READ asks for.
     bits.store_at(0, &[0; 13]);
     a.post_send(&WorkRequest::new(2).read(0, key.rkey()).regions(&all(&back))).unwrap();
     lab.run();

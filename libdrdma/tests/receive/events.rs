@@ -24,7 +24,7 @@ fn last(qp: &QueuePair) -> AsyncEvent {
     AsyncEvent::LastReceiveReached { queue_pair: qp.index(), qpn: qp.qpn() }
 }
 
-/// A WRITE that the peer does not let happen.
+/// Posts a WRITE that the peer refuses.
 fn write_without_key<'m>(lab: &mut Lab, qp: &mut QueuePair<'m>) {
     let write = Operation::Write { remote_addr: 0, rkey: 0x1234_5678 };
     qp.post_send(&WorkRequest::new(1).operation(write).inline(&[1])).unwrap();
@@ -34,7 +34,7 @@ fn write_without_key<'m>(lab: &mut Lab, qp: &mut QueuePair<'m>) {
 
 #[test]
 fn a_queue_pair_that_its_peer_broke_is_told_once() {
-    // Without a receive, and with two that are flushed, which does not say why.
+    // Without a receive, and with two that are flushed, whose completions do not report the cause.
     for receives in [0, 2] {
         let mut lab = Lab::new();
         let [mut a, mut b] = lab.connected(Transport::Rc);
@@ -50,7 +50,7 @@ fn a_queue_pair_that_its_peer_broke_is_told_once() {
         b.post_recv(&ReceiveRequest::new(9)).unwrap();
         assert_eq!(lab.nodes[1].polled(), [(9, FLUSHED, 0)]);
         assert_eq!(events(&lab, 1), []);
-        // Connected anew, it may break anew.
+        // After a reconnection, the queue pair may fail again.
         a.connect(&reliable(attributes(0, b.qpn()), 0)).unwrap();
         b.connect(&reliable(attributes(1, a.qpn()), 1)).unwrap();
         write_without_key(&mut lab, &mut a);
@@ -94,7 +94,7 @@ fn what_a_completion_tells_is_no_event_polled_or_not() {
         if !polled {
             assert_eq!(lab.nodes[1].polled(), expected, "it waits to be polled");
         }
-        // What the application does is none either.
+        // A transition by the application is no event, either.
         b.modify(&QueuePairAttributes::new().state(QueuePairState::Error)).unwrap();
         assert_eq!(events(&lab, 1), []);
     }
@@ -128,7 +128,7 @@ fn a_shared_queue_tells_once_that_few_receives_are_left() {
     send(&mut lab);
     assert_eq!(events(&lab, 1), [], "the limit is used up");
     assert_eq!(lab.nodes[1].polled().len(), 3);
-    // It holds at once, and can be taken back.
+    // The limit is reached at once, and can be cancelled.
     srq.arm_limit(2).unwrap();
     assert_eq!(events(&lab, 1), [limit]);
     srq.arm_limit(1).unwrap();
@@ -185,7 +185,7 @@ fn the_events_of_a_queue_pair_end_with_it() {
     let [mut c, d] = lab.connected(Transport::Rc);
     write_without_key(&mut lab, &mut a);
     write_without_key(&mut lab, &mut c);
-    // Both are found in one look, and one is taken.
+    // One look finds both events, and takes one.
     let first = lab.nodes[1].context.poll_async_event().unwrap();
     assert!(first == fatal(&b) || first == fatal(&d), "{first}");
     b.modify(&QueuePairAttributes::new().state(QueuePairState::Reset)).unwrap();

@@ -9,7 +9,7 @@ use crate::lab::{Lab, all, bytes, pattern};
 
 const SUCCESS: Status = Status::Success;
 
-/// A READ of all of `from` into all of `to`.
+/// Makes a READ of all of `from` into all of `to`.
 fn read<'a, 'm>(wr_id: u64, from: &MemoryRegion, to: &'a [Region<'m>]) -> WorkRequest<'a, 'm> {
     WorkRequest::new(wr_id).read(from.addr(), from.rkey()).regions(to)
 }
@@ -26,8 +26,8 @@ fn a_read_fills_its_regions_with_the_peers_bytes() {
     let [mut a, _b] = lab.connected(Transport::Rc);
     let regions = [Strided::new(&to).period(200).count(10).extent(50, 100).build().unwrap()];
     a.post_send(&read(1, &from, &regions)).unwrap();
-    // Behind it in the sequence: 1,000 B at 256 B a packet take four numbers.
-    // One of no bytes has neither a place nor a key.
+    // The READ behind it in the sequence: 1,000 B at 256 B a packet take four numbers. A READ of no
+    // bytes has neither a place nor a key.
     a.post_send(&WorkRequest::new(2).read(u64::MAX, !from.rkey())).unwrap();
     lab.run();
     let [first, second] = lab.nodes[0].completions().try_into().unwrap();
@@ -56,7 +56,7 @@ fn atomics_change_the_peers_memory_once_and_give_what_it_was() {
         .unwrap();
     let swap = WorkRequest::new(2).compare_and_swap(addr, rkey, 6, 1 << 40);
     a.post_send(&swap.regions(&part(8))).unwrap();
-    // It is not 6 any longer.
+    // The value is not 6 any longer.
     let swap = WorkRequest::new(3).compare_and_swap(addr, rkey, 6, 5);
     a.post_send(&swap.regions(&part(16))).unwrap();
     lab.run();
@@ -135,7 +135,7 @@ fn a_queue_pair_has_no_more_outstanding_than_it_may() {
     lab.run();
     assert_eq!(lab.frames[0].len(), 5);
     assert_eq!(lab.nodes[0].polled().len(), 5);
-    // One more than the peer keeps is refused by it, in the order of the requests.
+    // The peer refuses one more than it keeps, in the order of the requests.
     let mut lab = Lab::new();
     let to = lab.nodes[0].memory(&[0; 100]);
     let from = lab.nodes[1].memory(&pattern(100));
@@ -210,7 +210,7 @@ fn a_key_that_cannot_be_invalidated_fails_the_receiver_without_a_nak() {
     assert_eq!(bytes(&target), [0; 10]);
 }
 
-/// Posts `request` on a connected queue pair: what it and the peer end with.
+/// Posts `request` on a connected queue pair; returns the statuses at both ends.
 fn outcome(
     attributes: impl Fn(usize, libdrdma::QueuePairAttributes) -> libdrdma::QueuePairAttributes,
     access: [Access; 2],

@@ -1,4 +1,4 @@
-//! Further keys to memory, and where keys come from.
+//! Further keys to memory, and the seed of keys.
 
 use libdrdma::{
     Access, Context, MacAddress, MemoryRegionError, Operation, Options, Status, Transport,

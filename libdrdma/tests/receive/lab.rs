@@ -1,5 +1,5 @@
-//! Two cards in simulated time, and a wire between them that loses, doubles and damages what it is told
-//! to.
+//! Two cards in simulated time, and a wire between them that loses, duplicates and damages frames
+//! as the test says.
 
 use libdrdma::{
     Access, CompletionQueue, Context, Contiguous, MacAddress, MemoryRegion, Options,
@@ -9,10 +9,10 @@ use libdrdma::{
 
 /// Nanoseconds from one card to the other.
 pub const DELAY: u64 = 500;
-/// The sequence numbers that the first and the second queue pair send first: they wrap soon.
+/// First sequence numbers of the first and the second queue pair: they wrap soon.
 pub const PSNS: [u32; 2] = [0xff_fffd, 7];
 
-/// What becomes of the frame of that number from that card.
+/// Called with card, number and bytes of a frame; returns the frames that arrive instead.
 pub type Fate = Box<dyn FnMut(usize, u64, Vec<u8>) -> Vec<Vec<u8>>>;
 
 pub struct Lab {
@@ -21,7 +21,7 @@ pub struct Lab {
     /// Frames that each card sent so far.
     pub frames: [Vec<CapturedFrame>; 2],
     pub now: u64,
-    /// Frames take up to 2 us longer, each by another time: numbers that look random.
+    /// Seed of additional delays of frames, up to 2 us, by which frames overtake each other.
     pub overtaking: Option<u64>,
 }
 
@@ -44,12 +44,12 @@ impl Node {
         Self { card, context, pd, cq }
     }
 
-    /// Memory of those bytes that allows everything.
+    /// Registers memory of those bytes with all rights.
     pub fn memory(&self, bytes: &[u8]) -> MemoryRegion {
         self.pd.register_with(bytes.to_vec(), Access::all()).unwrap()
     }
 
-    /// What has completed: name, status, bytes.
+    /// Polls all completions: name, status, bytes.
     pub fn polled(&self) -> Vec<(u64, Status, u64)> {
         self.completions().iter().map(|c| (c.wr_id, c.status, c.bytes)).collect()
     }
@@ -66,17 +66,17 @@ pub fn bytes(memory: &MemoryRegion) -> Vec<u8> {
     bytes
 }
 
-/// Some bytes that repeat late.
+/// Returns bytes of a pattern that repeats late.
 pub fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 7 + i / 251) as u8).collect()
 }
 
-/// All of some memory as regions.
+/// Makes a region of all of a memory region.
 pub fn all(memory: &MemoryRegion) -> [Region<'_>; 1] {
     [Contiguous::new(memory).build().unwrap()]
 }
 
-/// The attributes of a queue pair of card `own`, for the peer `qpn` on the other one.
+/// Attributes of a queue pair of card `own`, for the peer `qpn` on the other card.
 pub fn attributes(own: usize, qpn: u32) -> QueuePairAttributes {
     let other = 2 - own as u8;
     QueuePairAttributes::new()
@@ -87,7 +87,7 @@ pub fn attributes(own: usize, qpn: u32) -> QueuePairAttributes {
         .start_psn(PSNS[own])
 }
 
-/// What concerns receiving on RC: nothing is missing.
+/// Adds all attributes of receiving on RC.
 pub fn reliable(attributes: QueuePairAttributes, own: usize) -> QueuePairAttributes {
     attributes
         .rq_psn(PSNS[1 - own])
@@ -116,7 +116,7 @@ impl Lab {
         self.connected_with(transport, |_, attributes| attributes)
     }
 
-    /// The same, with other attributes.
+    /// Like [`connected`](Self::connected), with other attributes.
     pub fn connected_with<'m>(
         &self,
         transport: Transport,
@@ -139,12 +139,12 @@ impl Lab {
         pairs
     }
 
-    /// Lets time go on until nothing is to come any more.
+    /// Advances the time until no event is due.
     pub fn run(&mut self) {
         while self.step() {}
     }
 
-    /// The same up to that time.
+    /// Like [`run`](Self::run), but up to that time.
     pub fn run_to(&mut self, ns: u64) {
         while self.next().is_some_and(|next| next <= ns) {
             self.step();

@@ -1,5 +1,5 @@
-//! Receiving and retransmission, from the verbs on one card to those on another, over a wire that does
-//! what the test says.
+//! Receiving and retransmission, from the verbs on one card to those on another, over a wire that
+//! behaves as the test says.
 
 mod append;
 mod connected;

@@ -1,4 +1,5 @@
-//! Random requests over a wire that loses, doubles, damages and overtakes: everything arrives once.
+//! Random requests over a wire that loses, duplicates, damages and reorders frames: every message
+//! arrives once.
 
 use libdrdma::{
     Contiguous, MemoryRegion, Operation, ReceiveRequest, Region, Status, Transport, WorkRequest,
@@ -6,7 +7,7 @@ use libdrdma::{
 
 use crate::lab::{Lab, bytes, pattern};
 
-/// Numbers that look random (xorshift).
+/// Pseudo-random numbers (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -18,7 +19,7 @@ impl Random {
     }
 }
 
-/// Bytes that request `i` has for itself in either card's memory.
+/// Number of bytes that each request has for itself in either card's memory.
 const ROOM: u64 = 1500;
 const REQUESTS: u64 = 16;
 
@@ -47,7 +48,7 @@ fn run(seed: u64) {
     let counter = lab.nodes[1].memory(&[0; 8]);
     let [mut a, mut b] = lab.connected_with(Transport::Rc, |own, plain| {
         let retries = plain.retry_cnt(7).rnr_retry(7).timeout(5);
-        // The second card is asked for more than it has ready, now and then.
+        // Now and then, the second card receives more requests than it can keep.
         if own == 0 { retries.max_rd_atomic(3) } else { retries }
     });
     let mut expected = (pattern(size), vec![0x55; size]);

@@ -1,4 +1,5 @@
-//! What a card does not do is refused before it reaches the card, with an error that says so.
+//! Requests that need features that a card lacks are refused before they reach it, with an error
+//! that names the reason.
 
 use libdrdma::{
     Access, Bitmapped, Card, CardError, ColumnKind, Context, Contiguous, DmaMemory, Error,
@@ -18,7 +19,7 @@ fn peer() -> QueuePairAttributes {
         .start_psn(0)
 }
 
-/// A card that says of itself that it does no more than that.
+/// A card that reports only the given features.
 struct Limited {
     card: Box<dyn Card>,
     features: Features,
@@ -122,7 +123,7 @@ fn each_feature_that_a_card_misses_is_named() {
         let error = qp.connect(&attributes).unwrap_err();
         assert_eq!(error.to_string(), format!("{attribute} is not possible: {reason}"));
     }
-    // Values that ask for nothing are possible.
+    // Values that request nothing are possible.
     let nothing = receiving.max_rd_atomic(0).max_dest_rd_atomic(0);
     qp.connect(&nothing.timeout(0).retry_cnt(0).rnr_retry(0)).unwrap();
 
@@ -162,7 +163,7 @@ fn a_receive_has_strided_regions_as_far_as_the_card_has_places() {
         (0..extents).fold(region, |region, at| region.extent(at, 1)).build().unwrap()
     };
     let contiguous = || Contiguous::new(&memory).build().unwrap();
-    // 17, 14 and 1.
+    // The regions take 17, 14 and 1 places.
     let mut regions = vec![strided(16), strided(13), contiguous()];
     qp.post_recv(&ReceiveRequest::new(1).regions(&regions)).unwrap();
     regions.push(contiguous());
@@ -191,7 +192,7 @@ fn a_receive_with_a_bitmapped_region_takes_a_place_a_granule() {
         (0..columns).fold(region, |region, at| region.column(&memory, at, 1)).build().unwrap()
     };
     let contiguous = || Contiguous::new(&memory).build().unwrap();
-    // 18, 13 and 1.
+    // The regions take 18, 13 and 1 places.
     let mut regions = vec![bitmapped(16), bitmapped(11), contiguous()];
     qp.post_recv(&ReceiveRequest::new(1).regions(&regions)).unwrap();
     regions.push(contiguous());

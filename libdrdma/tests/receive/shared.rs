@@ -28,7 +28,7 @@ pub fn pair<'m>(
     [a, b]
 }
 
-/// `count` of them, which share a receive queue.
+/// Makes `count` such pairs, which share a receive queue.
 fn pairs<'m>(
     lab: &Lab,
     srq: &libdrdma::SharedReceiveQueue<'m>,
@@ -61,7 +61,7 @@ fn whoever_needs_a_receive_first_gets_the_oldest() {
         assert_eq!((completion.qp, completion.queue), (Some(pairs[i][1].index()), srq.number()));
         assert_eq!(bytes(&targets[receive]), vec![i as u8 + 1; 600]);
     }
-    // The ring's room comes back in whatever order.
+    // The ring's room is freed in any order of completion.
     for i in 3..7 {
         srq.post_recv(&ReceiveRequest::new(i)).unwrap();
     }
@@ -91,7 +91,7 @@ fn a_list_of_receives_is_posted_up_to_the_first_that_is_refused() {
     lab.run();
     assert_eq!(lab.nodes[1].polled(), [(0, SUCCESS, 600), (1, SUCCESS, 600)]);
     assert!(targets[..2].iter().all(|target| bytes(target) == pattern(600)));
-    // There is room again for those that were refused.
+    // There is room again for the receives that were refused.
     let (posted, result) = srq.post_recv_list(list().skip(2));
     assert_eq!((posted, result.is_ok()), (2, true));
 }
@@ -222,6 +222,6 @@ fn nothing_overtakes_what_waits_on_the_same_queue_pair() {
     ssq.post_ssq_send(&SharedWorkRequest::new(4).destinations(&destinations)).unwrap();
     lab.run();
     assert_eq!(lab.nodes[0].polled().len(), 4);
-    // By their lengths, in the order of the posts.
+    // The messages are told apart by their lengths, in the order of the posts.
     assert_eq!(lab.nodes[1].polled(), [(0, SUCCESS, 1), (1, SUCCESS, 2), (2, SUCCESS, 3)]);
 }

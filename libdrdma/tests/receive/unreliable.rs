@@ -1,4 +1,4 @@
-//! UC and UD: what is wrong is dropped, and the next message arrives.
+//! UC and UD: invalid packets are dropped, and the next message arrives.
 
 use libdrdma::{
     Access, AddressHandle, Contiguous, MacAddress, Operation, QueuePairAttributes, ReceiveRequest,
@@ -58,7 +58,7 @@ fn a_datagram_comes_behind_its_route() {
     b.post_recv(&ReceiveRequest::new(9).regions(&all(&target))).unwrap();
     let send = WorkRequest::new(1).operation(Operation::SendImm(5));
     a.post_send(&send.regions(&all(&source))).unwrap();
-    // There is no receive for a second one.
+    // There is no receive for a second message.
     a.post_send(&WorkRequest::new(2).regions(&all(&source))).unwrap();
     lab.run();
     assert_eq!(lab.nodes[0].polled(), [(1, SUCCESS, 200), (2, SUCCESS, 200)]);
@@ -102,13 +102,13 @@ fn each_request_may_have_an_address_of_its_own() {
     }
     let mac = MacAddress([2, 0, 0, 0, 0, 2]);
     let to = |qkey| AddressHandle::new(mac, [10, 0, 0, 2].into(), other.qpn(), qkey).dscp(3).ttl(9);
-    // The wrong queue key: dropped.
+    // A datagram with the wrong queue key is dropped.
     a.post_send(&WorkRequest::new(1).to(&to(0x77)).regions(&all(&source))).unwrap();
     a.post_send(&WorkRequest::new(2).to(&to(0x88)).regions(&all(&source))).unwrap();
     lab.run();
     assert_eq!(lab.nodes[1].polled(), [(other.qpn().into(), SUCCESS, 60)]);
     assert_eq!((lab.frames[0][1].bytes[15], lab.frames[0][1].bytes[22]), (12, 9));
-    // On a connected queue pair, there is no such thing.
+    // A connected queue pair takes no address handle.
     let [mut c, _d] = lab.connected(Transport::Uc);
     c.post_send(&WorkRequest::new(3).to(&to(0x88)).regions(&all(&source))).unwrap();
     lab.run();

@@ -1,4 +1,4 @@
-//! Check 3: what must be read before the first packet is sent.
+//! Check 3: bitmaps, pointers, ids and entries that must be read before the first packet is sent.
 
 use std::sync::Arc;
 
@@ -25,17 +25,17 @@ use crate::{
 /// A destination that passed every check.
 #[derive(Clone, Debug)]
 pub struct Admitted {
-    /// Its messages.
+    /// Messages of the destination.
     pub messages: Messages,
-    /// For each region, or the shared one, where the bytes of its rows may lie.
+    /// For each region, or the shared one, the memory where the bytes of its rows may lie.
     pub limits: Vec<Limit>,
 }
 
-/// Check 3: what must be read first, for a queue of protection domain `pd`. One [`Admitted`] a
-/// destination.
+/// Check 3: reads bitmaps, pointers, ids and entries, for a queue of protection domain `pd`.
+/// Returns one [`Admitted`] a destination.
 ///
 /// # Errors
-/// The first check that fails.
+/// The failure of the first check that fails.
 pub fn check_contents<M: HostMemory + ?Sized>(
     request: &Request,
     pd: u32,
@@ -118,7 +118,7 @@ pub fn check_contents<M: HostMemory + ?Sized>(
 }
 
 impl Reason {
-    /// What is wrong with a row, of a destination's own regions or of the shared one.
+    /// Reason for an error of a row, of a destination's own regions or of the shared one.
     fn of_wrong(wrong: Wrong, shared: bool) -> Self {
         match wrong {
             Wrong::Value(region, wrong) => {
@@ -135,7 +135,7 @@ impl Reason {
         }
     }
 
-    /// The status of a request whose rows cannot be sent for that reason.
+    /// Status of a request whose rows cannot be sent for that reason.
     fn status(&self) -> Status {
         match self {
             Self::Values { .. } => Status::LocalQpOperationError,
@@ -144,7 +144,7 @@ impl Reason {
     }
 }
 
-/// The ids of a partitioned region that makes them from keys.
+/// Returns the ids of a partitioned region that makes them from keys.
 fn ids<M: HostMemory + ?Sized>(
     region: &Partitioned,
     keys: Keys<'_>,
@@ -164,8 +164,8 @@ fn ids<M: HostMemory + ?Sized>(
     Ok(Some(ids.into()))
 }
 
-/// Where the bytes may lie that entries lead to; tables of buffers are read, and every buffer must be in the
-/// memory region of its key.
+/// Returns the memory that entries may lead to; tables of buffers are read, and every buffer must
+/// be in the memory region of its key.
 fn sources<M: HostMemory + ?Sized>(
     which: Which,
     entries: &[Entry],
@@ -193,7 +193,7 @@ fn sources<M: HostMemory + ?Sized>(
     entries.iter().enumerate().map(source).collect()
 }
 
-/// The rows of a region with kinds, every entry of which is followed.
+/// Counts the rows of a region with kinds, and follows every entry.
 fn count_kinds<M: HostMemory + ?Sized>(
     which: Which,
     region: &Kinds,
@@ -227,7 +227,8 @@ fn count_kinds<M: HostMemory + ?Sized>(
     Ok((rows, limit))
 }
 
-/// The rows of a region, and where its records may be; every pointer is followed.
+/// Counts the rows of a region, and returns the memory where its records may be; every pointer is
+/// followed.
 pub(crate) fn count_rows<M: HostMemory + ?Sized>(
     which: Which,
     region: &Region,
@@ -258,7 +259,8 @@ pub(crate) fn count_rows<M: HostMemory + ?Sized>(
                     Err(fault) => {
                         let (lkey, start) = (*target_lkey, u128::from(fault.addr));
                         let end = start + fault.len as u128;
-                        // The fragments before it were in bounds.
+                        // The fragments before the failing one were in bounds and are in `record`:
+                        // their number is its index.
                         let extent = record.len().min(pattern.len() - 1);
                         let part = Part::Record { row, extent };
                         return Err(keys.refused((which, part), lkey, start, end));

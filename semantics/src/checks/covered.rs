@@ -1,4 +1,5 @@
-//! Check 2, memory: what a region's description covers is in the memory regions of its keys.
+//! Check 2, memory: all bytes that a region's description covers are in the memory regions of its
+//! keys.
 
 use drdma_abi::work_request::Element;
 
@@ -11,7 +12,7 @@ use crate::{
     rows::POINTER,
 };
 
-/// All values of every column, sent or not, are in the memory regions of their keys.
+/// Checks that all values of every column, sent or not, are in the memory regions of their keys.
 pub(crate) fn check_columns(
     region: Which,
     columns: &[Column],
@@ -25,8 +26,8 @@ pub(crate) fn check_columns(
     })
 }
 
-/// The ids of a partitioned region, or the splitters and the keys that they are made from, are in the memory regions
-/// of their keys.
+/// Checks that the ids of a partitioned region, or the splitters and the keys that they are made
+/// from, are in the memory regions of their keys.
 pub(super) fn check_ids(region: &Partitioned, keys: Keys<'_>) -> Result<(), Reason> {
     let which = Which::Partitioned;
     let cover = |part, lkey, start: u64, len| keys.cover((which, part), lkey, start.into(), len);
@@ -46,8 +47,8 @@ pub(super) fn check_ids(region: &Partitioned, keys: Keys<'_>) -> Result<(), Reas
     })
 }
 
-/// The entries of all rows of every column with a kind, sent or not, are in the memory regions of their keys,
-/// and so are dictionaries and tables of buffers.
+/// Checks that the entries of all rows of every column with a kind, sent or not, are in the memory
+/// regions of their keys, and also dictionaries and tables of buffers.
 pub(super) fn check_entries(
     region: Which,
     entries: &[Entry],
@@ -61,7 +62,7 @@ pub(super) fn check_entries(
     })
 }
 
-/// A dictionary, or a table of buffers, is in the memory region of its key.
+/// Checks that a dictionary, or a table of buffers, is in the memory region of its key.
 fn check_source(what: (Which, Part), kind: &Kind, keys: Keys<'_>) -> Result<(), Reason> {
     let (lkey, start, len) = match *kind {
         Kind::Views { table, count, lkey } if count > 0 => {
@@ -75,7 +76,7 @@ fn check_source(what: (Which, Part), kind: &Kind, keys: Keys<'_>) -> Result<(), 
     keys.cover(what, lkey, start.into(), len)
 }
 
-/// The same of a region with kinds.
+/// Checks the memory of a region with kinds, as [`check_memory`] does.
 fn check_kinds(which: Which, region: &Kinds, keys: Keys<'_>) -> Result<(), Reason> {
     match region.rows {
         _ if region.is_empty() => Ok(()),

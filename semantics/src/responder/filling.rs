@@ -1,4 +1,4 @@
-//! Where the bytes of a SEND go: the regions of its receive, or rows of an append region.
+//! Destination of a SEND's bytes: the regions of its receive, or rows of an append region.
 
 use drdma_abi::completion::Status;
 
@@ -10,17 +10,17 @@ use crate::{
     scatter::{Scatter, Target},
 };
 
-/// What is filled, and how far.
+/// The memory that is filled, and the progress there.
 #[derive(Clone, Debug)]
 pub(super) enum Filling {
     /// Regions.
     Regions(Scatter),
-    /// The append region of that number; the message's first row became that row.
+    /// The append region of that number, and the row that the message's first row became.
     Rows { append: u32, first: u32 },
 }
 
 impl Responder {
-    /// The receive that a SEND takes with its first packet, and what it fills.
+    /// Takes the receive for a SEND with its first packet, and the memory that the SEND fills.
     pub(super) fn begin_filling<W: World + ?Sized>(
         &mut self,
         frame: &Frame<'_>,
@@ -51,15 +51,15 @@ impl Responder {
     }
 }
 
-/// Why no rows are taken.
+/// Reason why no rows are taken.
 enum Taking {
     Later,
     TooLong,
-    /// The region itself is wrong.
+    /// The region itself is invalid.
     Wrong(Status),
 }
 
-/// Takes rows for a message of which `len` bytes are there; gives the first.
+/// Takes rows for a message of which `len` bytes have arrived; returns the first row.
 fn take_rows<W: World + ?Sized>(
     append: u32,
     len: u64,
@@ -97,7 +97,7 @@ impl Filling {
         let region = world.append(*append).filter(|region| region.is_taken_by(queue_pair));
         let row_len = region.ok_or(Refusal::Memory)?.row_len();
         match take_rows(*append, len.into(), pd, world) {
-            // The host has written the region's entry again: it is another one.
+            // The host has written the region's entry again: it is a different region now.
             Ok(now) if now != *first => Err(Refusal::Memory),
             Ok(_) if last && !u64::from(len).is_multiple_of(row_len) => Err(Refusal::Length),
             Ok(_) => Ok(()),
@@ -107,7 +107,7 @@ impl Filling {
         }
     }
 
-    /// Puts the bytes of a packet behind the `before` ones of those before it.
+    /// Writes the bytes of a packet behind the `before` bytes of earlier packets.
     pub fn write<W: World + ?Sized>(
         &mut self,
         world: &mut W,
@@ -124,7 +124,7 @@ impl Filling {
         }
     }
 
-    /// The message of `len` bytes has come: gives its first row, if it was appended.
+    /// Ends the message of `len` bytes; returns its first row, if it was appended.
     pub fn finish<W: World + ?Sized>(&self, world: &mut W, len: u32) -> Option<u32> {
         let Self::Rows { append, first } = self else { return None };
         let queue_pair = world.queue_pair();
@@ -134,7 +134,7 @@ impl Filling {
         Some(*first)
     }
 
-    /// The message will not come.
+    /// Gives up a message that will not arrive.
     pub fn abandon<W: World + ?Sized>(&self, world: &mut W) {
         if let Self::Rows { append, .. } = self {
             let queue_pair = world.queue_pair();

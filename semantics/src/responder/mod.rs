@@ -1,9 +1,9 @@
-//! The responder of a queue pair: what it does with each packet that a requester sends, and what it
-//! answers (IBTA 1.4 section 9.7.4 and on; docs/semantics.md, "Receiving").
+//! The responder of a queue pair: how it executes each packet of a requester, and the answers that
+//! it sends (IBTA 1.4 section 9.7.4 and on; docs/semantics.md, "Receiving").
 //!
-//! A [`Responder`] is the state; what it reaches beside that (keys, memory, the receive queue) is a
-//! [`World`]. It sees frames whose invariant CRC was right and that are addressed to its queue pair:
-//! [`is_for`] says which those are.
+//! A [`Responder`] is the state; keys, memory and the receive queue are accessed through a
+//! [`World`]. It is given frames whose invariant CRC was correct and that are addressed to its
+//! queue pair ([`is_for`]).
 //!
 //! | module | |
 //! |---|---|
@@ -45,52 +45,52 @@ use crate::{
 use filling::Filling;
 use packet::Place;
 
-/// What a queue pair's attributes say of receiving.
+/// Attributes of a queue pair that concern receiving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Its transport.
+    /// Transport of the queue pair.
     pub transport: Transport,
-    /// Its path MTU.
+    /// Path MTU in bytes.
     pub mtu: u32,
-    /// What the peer may do: [`rights`].
+    /// Rights of the peer: [`rights`].
     pub rights: u32,
-    /// Its protection domain.
+    /// Number of the protection domain.
     pub pd: u32,
-    /// What an RNR NAK asks for: an index of `RNR_TIMERS`.
+    /// Pause that an RNR NAK asks for: an index of `RNR_TIMERS`.
     pub min_rnr_timer: u8,
-    /// READs and atomics that are kept for their repetition.
+    /// Number of READs and atomics that are kept for their repetition.
     pub max_dest_rd_atomic: u8,
-    /// Its receive queue is shared.
+    /// The receive queue is shared.
     pub shared: bool,
 }
 
-/// What a receive queue gives.
+/// Result of taking an entry from a receive queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// Nothing is posted.
+    /// No receive is posted.
     Nothing,
     /// The next receive.
     Receive(Receive),
-    /// A receive that cannot be used, and the status that it completes with.
+    /// A receive that cannot be used, and the status with which it completes.
     Malformed(ReceiveName, Status),
 }
 
-/// How a receive ended.
+/// Result of a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// The receive.
+    /// Identification of the receive.
     pub name: ReceiveName,
-    /// Its status; if that is not success, nothing below holds.
+    /// Status of the receive; the fields below are valid only if it is success.
     pub status: Status,
-    /// What came.
+    /// Kind of message that arrived.
     pub opcode: ReceiveOpcode,
-    /// Bytes of the message.
+    /// Length of the message in bytes.
     pub byte_len: u32,
     /// Immediate data, or the remote key that was invalidated.
     pub imm: u32,
-    /// [`receive_flags`].
+    /// Flags of the completion: [`receive_flags`].
     pub flags: u8,
-    /// The sender's queue pair, of a datagram.
+    /// Queue pair number of the sender of a datagram.
     pub source_qp: u32,
     /// The sender asked for an event.
     pub solicited: bool,
@@ -115,7 +115,7 @@ impl Received {
     }
 }
 
-/// What is sent back. Answers of a queue pair leave in their order.
+/// An answer to send back. Answers of a queue pair leave in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// An ACK or a NAK.
@@ -127,17 +127,18 @@ pub enum Answer {
         /// Messages completed so far.
         msn: u32,
     },
-    /// A READ's bytes, from memory when they are sent; [`Responder::answered`] is told when all are.
+    /// The bytes of a READ, which are read from memory when they are sent; [`Responder::answered`]
+    /// is called when all were.
     Read {
-        /// The first packet's sequence number.
+        /// Sequence number of the first packet.
         psn: u32,
         /// Messages completed so far.
         msn: u32,
-        /// First byte.
+        /// Address of the first byte.
         addr: u64,
-        /// Bytes.
+        /// Length in bytes.
         len: u32,
-        /// The key that allows it.
+        /// Remote key that allows the access.
         rkey: u32,
     },
     /// The value before an atomic operation.
@@ -151,30 +152,31 @@ pub enum Answer {
     },
 }
 
-/// What a responder reaches.
+/// Environment of a responder.
 pub trait World: WritableMemory {
-    /// The key of that number, if it is valid or described.
+    /// Returns the key of that number, if it is valid or described.
     fn key(&self, rkey: u32) -> Option<MemoryRegionEntry>;
-    /// The region of a described key, by the key's address. A card without described keys has none.
+    /// Returns the region of a described key, by the key's address. A card without described keys
+    /// has none.
     fn key_region(&self, _index: u64) -> Option<Region> {
         None
     }
-    /// The append region of that number. A card that has none is not asked.
+    /// Returns the append region of that number. Not called on a card without append regions.
     fn append(&mut self, _number: u32) -> Option<&mut Append> {
         None
     }
-    /// True if there is an append region of that number, and [it is allowed](Append::is_allowed). A card may know that from an
-    /// earlier time, if neither the region nor a key was written since.
+    /// True if there is an append region of that number, and [it is allowed](Append::is_allowed). A
+    /// card may keep the result, until the region or a key is written.
     fn is_append_allowed(&mut self, number: u32) -> bool {
         let append = self.append(number).cloned();
         append.is_some_and(|append| append.is_allowed(&Memories(&*self)))
     }
-    /// The queue pair's number among those of the card, by which append regions tell who appends.
+    /// Index of the queue pair in the card, by which append regions identify the one that appends.
     fn queue_pair(&self) -> u32 {
         0
     }
-    /// Gives back the receive that was taken last, as if it had not been: its append region has no room
-    /// yet. A card without append regions is not asked.
+    /// Gives back the receive that was taken last, as if it had not been: its append region has no
+    /// room yet. Not called on a card without append regions.
     fn put_back(&mut self, _name: ReceiveName) {}
     /// Makes a key invalid.
     fn invalidate(&mut self, rkey: u32);
@@ -184,30 +186,31 @@ pub trait World: WritableMemory {
     fn has_room(&self) -> bool;
     /// Completes a receive.
     fn complete(&mut self, received: Received);
-    /// Sends something back.
+    /// Sends an answer back.
     fn answer(&mut self, answer: Answer);
 }
 
-/// What became of a packet.
+/// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was executed.
+    /// The packet was executed.
     Executed,
-    /// It was answered, but not executed: a duplicate, a gap, a responder that is not ready.
+    /// The packet was answered, but not executed: a duplicate, a gap, a responder that is not
+    /// ready.
     Answered,
-    /// It was dropped without an answer.
+    /// The packet was dropped without an answer.
     Dropped,
     /// The queue pair goes to the error state.
     Error,
 }
 
-/// True if a frame is for a queue pair: its number, transport, partition, on RC and UC the peer's
-/// address, on UD the queue key. Others are dropped in silence.
+/// True if a frame is for a queue pair: if number, transport and partition match, on RC and UC the
+/// peer's address, on UD the queue key. Others are dropped silently.
 pub fn is_for(frame: &Frame<'_>, flow: &crate::packets::Flow) -> bool {
     frame.transport() == Some(flow.transport) && is_from_peer(frame, flow)
 }
 
-/// The same for what belongs to no transport, like a congestion notification packet.
+/// Like [`is_for`], for packets of no transport, like a congestion notification packet.
 pub fn is_from_peer(frame: &Frame<'_>, flow: &crate::packets::Flow) -> bool {
     // One of two members of a partition must be a full one (IBTA 1.4 section 10.9.3).
     let (ours, theirs) = (flow.pkey, frame.bth.pkey);
@@ -223,33 +226,33 @@ pub fn is_from_peer(frame: &Frame<'_>, flow: &crate::packets::Flow) -> bool {
         && source
 }
 
-/// A message of which packets are still to come.
+/// A message whose last packet has not arrived.
 #[derive(Clone, Debug)]
 enum Message {
     /// A SEND.
     Send {
-        /// Where it goes.
+        /// The receive that the message fills.
         receive: Receive,
         filling: Filling,
-        /// Bytes so far.
+        /// Number of bytes that have arrived.
         len: u32,
     },
     /// A WRITE.
     Write {
-        /// Where the next byte goes.
+        /// Address of the next byte.
         addr: u64,
         rkey: u32,
-        /// Bytes of the message, and those that are still to come.
+        /// Length of the message in bytes, and number of bytes that have not arrived.
         len: u32,
         remaining: u32,
     },
 }
 
-/// A READ or an atomic that may be asked for again.
+/// A READ or an atomic that may be requested again.
 #[derive(Clone, Copy, Debug)]
 struct Resource {
     psn: u32,
-    /// Sequence numbers that its answer takes.
+    /// Number of sequence numbers of its answer.
     packets: u32,
     kind: ResourceKind,
 }
@@ -258,7 +261,7 @@ struct Resource {
 enum ResourceKind {
     Read {
         request: Reth,
-        /// Answers that were not sent whole.
+        /// Number of answers that were not sent completely.
         unsent: u32,
     },
     Atomic {
@@ -267,52 +270,52 @@ enum ResourceKind {
     },
 }
 
-/// Why a packet is not executed.
+/// Reason why a packet is not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
-    /// Nothing is posted, or there are no free rows.
+    /// No receive is posted, or no rows are free: RNR NAK.
     NotReady,
-    /// The request is wrong: NAK 0x61.
+    /// The request is invalid: NAK 0x61.
     Invalid,
-    /// The same, and the receive in use completes with `local_length_error`.
+    /// The length is invalid: NAK 0x61, and the receive in use completes with `local_length_error`.
     Length,
-    /// The remote key, its bounds or rights: NAK 0x62.
+    /// The remote key, its bounds or its rights do not allow the access: NAK 0x62.
     Access,
     /// The receive is malformed: NAK 0x63.
     Receive(ReceiveName, Status),
-    /// Memory that was checked, or that a described key names, is not there: NAK 0x63.
+    /// Memory that was checked, or that a described key names, is not mapped: NAK 0x63.
     Memory,
-    /// A remote key that cannot be invalidated: the queue pair fails without a NAK.
+    /// The remote key cannot be invalidated: the queue pair fails without a NAK.
     Invalidate,
-    /// The completion queue has no room: likewise.
+    /// The completion queue has no room: the queue pair fails without a NAK.
     Overrun,
 }
 
-/// The responder's state of a queue pair.
+/// State of a queue pair's responder.
 #[derive(Clone, Debug, Default)]
 pub struct Responder {
     expected: u32,
     msn: u32,
     message: Option<Message>,
-    /// A receive that was taken and can be used again.
+    /// A receive that was taken from the queue and is used for the next message.
     armed: Option<Receive>,
-    /// The packet that is expected was asked for: silence until it comes.
+    /// A NAK has asked for the expected packet: no further answer until that arrives.
     asked: bool,
     resources: VecDeque<Resource>,
 }
 
 impl Responder {
-    /// One that expects `psn` first.
+    /// A responder that expects `psn` first.
     pub fn new(psn: u32) -> Self {
         Self { expected: psn & MASK_24, ..Self::default() }
     }
 
-    /// The next packet's sequence number.
+    /// Sequence number of the next packet.
     pub fn expected(&self) -> u32 {
         self.expected
     }
 
-    /// Messages completed so far.
+    /// Number of messages completed so far.
     pub fn msn(&self) -> u32 {
         self.msn
     }
@@ -331,7 +334,7 @@ impl Responder {
         }
     }
 
-    /// The receive that is in use or kept, for completing it when the queue pair fails.
+    /// Takes the receive that is in use or kept, to complete it when the queue pair fails.
     pub fn take_receive(&mut self) -> Option<ReceiveName> {
         let message = self.message.take();
         let used = match message {
@@ -341,7 +344,7 @@ impl Responder {
         self.armed.take().map(|receive| receive.name).or(used)
     }
 
-    /// The next receive: one that was kept, or the queue's.
+    /// Returns the next receive: one that was kept, or the queue's.
     fn next_receive<W: World + ?Sized>(&mut self, world: &mut W) -> Result<Receive, Refusal> {
         if let Some(receive) = self.armed.take() {
             return Ok(receive);
@@ -419,7 +422,7 @@ impl Responder {
         }
         let with_imm = place.last && frame.imm.is_some();
         if with_imm {
-            // It is in use from here on.
+            // The receive is in use from here on.
             let receive = self.next_receive(world)?;
             self.armed = Some(receive);
         }
@@ -466,7 +469,7 @@ impl Responder {
         Ok(())
     }
 
-    /// Executes an atomic operation; gives the value before.
+    /// Executes an atomic operation; returns the value before.
     fn execute<W: World + ?Sized>(
         swap: bool,
         request: &AtomicEth,
@@ -490,7 +493,7 @@ impl Responder {
     }
 }
 
-/// Where bytes of a described key lie that a peer uses `right` on.
+/// Returns the places of bytes of a described key on which a peer uses `right`.
 fn described<W: World + ?Sized>(
     key: &MemoryRegionEntry,
     right: u32,
@@ -506,7 +509,7 @@ fn described<W: World + ?Sized>(
     })
 }
 
-/// Writes bytes where they go.
+/// Writes bytes to the given places.
 fn write<W: World + ?Sized>(world: &W, places: &[Fragment], bytes: &[u8]) -> Result<(), Refusal> {
     let mut rest = bytes;
     for place in places {
@@ -517,7 +520,7 @@ fn write<W: World + ?Sized>(world: &W, places: &[Fragment], bytes: &[u8]) -> Res
     Ok(())
 }
 
-/// The keys of memory that a world has.
+/// The keys of a world, as a directory.
 struct Memories<'a, W: ?Sized>(&'a W);
 
 impl<W: World + ?Sized> Directory for Memories<'_, W> {
@@ -530,13 +533,14 @@ impl<W: World + ?Sized> Directory for Memories<'_, W> {
     }
 }
 
-/// The completion flags that a packet gives.
+/// Flags that a packet sets in its completion.
 fn flags(frame: &Frame<'_>) -> u8 {
     let imm = if frame.imm.is_some() { receive_flags::IMM } else { 0 };
     imm | if frame.invalidate.is_some() { receive_flags::INVALIDATED } else { 0 }
 }
 
-/// Every packet of a message but the last is full; the last of several is not empty.
+/// Checks the length: every packet of a message but the last is full; the last of several is not
+/// empty.
 fn check_length(frame: &Frame<'_>, place: Place, mtu: u32) -> Result<(), Refusal> {
     let (found, mtu) = (frame.payload.len(), mtu as usize);
     let good = match (place.first, place.last) {

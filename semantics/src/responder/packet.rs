@@ -1,24 +1,24 @@
-//! What a packet's opcode says to a responder.
+//! Meaning of a packet's opcode to a responder.
 
 use drdma_abi::roce::operation;
 
 use crate::frame::read_operation;
 
-/// Where a packet stands in its message.
+/// Position of a packet in its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// It is the first.
+    /// The packet is the first one of its message.
     pub first: bool,
-    /// It is the last.
+    /// The packet is the last one of its message.
     pub last: bool,
 }
 
-/// What a packet asks for.
+/// Operation that a packet asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A part of a SEND.
+    /// A packet of a SEND.
     Send(Place),
-    /// A part of a WRITE.
+    /// A packet of a WRITE.
     Write(Place),
     /// A READ.
     Read,
@@ -26,14 +26,14 @@ pub enum Kind {
     CompareAndSwap,
     /// A fetch and add.
     FetchAndAdd,
-    /// Nothing: it answers a request.
+    /// A response, which asks for nothing.
     Response,
-    /// Something that nobody knows.
+    /// A reserved opcode.
     Reserved,
 }
 
 impl Kind {
-    /// What the low five bits of an opcode say.
+    /// Decodes the low five bits of an opcode.
     pub fn of(operation: u8) -> Self {
         let place = |first, last| Place { first, last };
         match operation {
@@ -58,7 +58,7 @@ impl Kind {
     }
 }
 
-/// Sequence numbers that `len` bytes take: at least one.
+/// Number of sequence numbers that `len` bytes take: at least one.
 pub fn packets(len: u32, mtu: u32) -> u32 {
     len.div_ceil(mtu).max(1)
 }

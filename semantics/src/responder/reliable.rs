@@ -49,7 +49,7 @@ impl Responder {
         Answer::Acknowledge { syndrome, psn, msn: self.msn }
     }
 
-    /// The packet that is expected.
+    /// Executes the packet that is expected.
     fn next<W: World + ?Sized>(
         &mut self,
         frame: &Frame<'_>,
@@ -74,7 +74,8 @@ impl Responder {
                 (1, place.last)
             }
             Kind::Write(place) => {
-                // A packet that finds no receive comes again: nothing of it was done.
+                // A packet that finds no receive is sent again, so that all its effects must be
+                // undone.
                 let before = self.message.clone();
                 let written = self.write(frame, place, settings, world);
                 if written == Err(Refusal::NotReady) {
@@ -104,13 +105,13 @@ impl Responder {
         Ok(())
     }
 
-    /// Room for the answer of a READ or an atomic, to be kept for its repetition.
+    /// Makes room for the answer of a READ or an atomic, which is kept for its repetition.
     fn make_room(&mut self, settings: &Settings) -> Result<(), Refusal> {
         let limit = usize::from(settings.max_dest_rd_atomic);
         if self.resources.len() < limit {
             return Ok(());
         }
-        // The oldest goes, if its answer has.
+        // The oldest one is dropped, if its answer was sent.
         match self.resources.front().map(|resource| resource.kind) {
             Some(ResourceKind::Read { unsent: 0, .. } | ResourceKind::Atomic { .. }) => {
                 self.resources.pop_front();
@@ -120,7 +121,7 @@ impl Responder {
         }
     }
 
-    /// A READ; gives the sequence numbers that it takes.
+    /// Executes a READ; returns the number of sequence numbers that it takes.
     fn read<W: World + ?Sized>(
         &mut self,
         psn: u32,
@@ -151,7 +152,7 @@ impl Responder {
         Answer::Read { psn, msn: self.msn, addr, len, rkey }
     }
 
-    /// An atomic.
+    /// Executes an atomic.
     fn atomic<W: World + ?Sized>(
         &mut self,
         frame: &Frame<'_>,
@@ -175,7 +176,7 @@ impl Responder {
         Ok(())
     }
 
-    /// All packets of the answer to the READ at `psn` were sent.
+    /// Notes that all packets of the answer to the READ at `psn` were sent.
     pub fn answered(&mut self, psn: u32) {
         for resource in &mut self.resources {
             let within = psn_distance(psn, resource.psn);
@@ -187,7 +188,7 @@ impl Responder {
         }
     }
 
-    /// A packet from before the one that is expected.
+    /// Handles a packet from before the expected one.
     fn duplicate<W: World + ?Sized>(
         &mut self,
         frame: &Frame<'_>,
@@ -227,7 +228,7 @@ impl Responder {
         }
     }
 
-    /// The answer to a READ that was answered before, or to its rest.
+    /// Repeats the answer to a READ that was answered before, or a part of it.
     fn read_again<W: World + ?Sized>(
         &mut self,
         psn: u32,
@@ -263,7 +264,7 @@ impl Responder {
     ) -> Outcome {
         let (nak, status) = match refusal {
             Refusal::NotReady => {
-                // Those behind it are dropped in silence.
+                // Packets behind the missing one are dropped silently.
                 self.asked = true;
                 let nak = syndrome::RNR_NAK | settings.min_rnr_timer & 0x1f;
                 world.answer(self.acknowledgement(nak, psn));
@@ -296,7 +297,7 @@ impl Responder {
     }
 }
 
-/// True if the bytes of a READ may be read. No bytes need no key.
+/// True if the bytes of a READ may be read. A READ of no bytes needs no key.
 fn may_read<W: World + ?Sized>(request: &Reth, settings: &Settings, world: &W) -> bool {
     let Reth { virtual_address: addr, rkey, dma_length: len } = *request;
     let allowed = world

@@ -46,7 +46,7 @@ const SETTINGS: Settings = Settings {
     shared: false,
 };
 
-/// A few kilobytes under one key, and receives of so many bytes each.
+/// A few kilobytes of memory under one key, and receives of the same length.
 struct Bench {
     responder: Responder,
     settings: Settings,
@@ -149,7 +149,7 @@ impl Bench {
         self.responder.take(&frame, &self.settings, &mut self.world)
     }
 
-    /// The packets of a message.
+    /// Makes the packets of a message.
     fn message(&mut self, opcode: Opcode, len: u32) -> Vec<Vec<u8>> {
         let head = MessageHead { opcode, imm: 9, remote_addr: BASE, rkey: KEY, len };
         let frames: Vec<_> = segments(len, MTU)
@@ -168,7 +168,7 @@ impl Bench {
         .unwrap()
     }
 
-    /// Takes all packets of a message; gives what became of the last.
+    /// Delivers all packets of a message; returns the outcome of the last.
     fn deliver(&mut self, opcode: Opcode, len: u32) -> Outcome {
         let frames = self.message(opcode, len);
         frames.iter().map(|frame| self.take(frame)).last().unwrap()
@@ -201,7 +201,7 @@ impl Bench {
     }
 }
 
-/// A packet of a message that was cut otherwise than at the MTU.
+/// Makes a packet of a message that is cut otherwise than at the MTU.
 fn odd(bench: &Bench, first: bool, last: bool, len: u32, announced: u32, write: bool) -> Vec<u8> {
     let opcode = if write { Opcode::Write } else { Opcode::Send };
     let head = MessageHead { opcode, imm: 0, remote_addr: BASE, rkey: KEY, len: announced };
@@ -220,7 +220,7 @@ fn messages_are_counted_and_acknowledged_across_the_wrap() {
     assert_eq!(bench.statuses(), [(0, Status::Success), (1, Status::Success)]);
 }
 
-/// Makes a packet that cannot be next.
+/// Makes a packet that cannot be the next one.
 type Wrong = Box<dyn Fn(&mut Bench) -> Vec<u8>>;
 
 #[test]
@@ -339,14 +339,14 @@ fn a_gap_is_asked_for_once_and_a_missing_receive_silences_what_is_behind() {
     assert_eq!(bench.take(&frames[2]), Outcome::Dropped);
     assert_eq!(bench.world.answers, [Answer::Acknowledge { syndrome: 0x60, psn: 7, msn: 0 }]);
     assert_eq!(bench.syndromes(), [0x60]);
-    // It comes, but there is no receive: the timer is the settings'.
+    // The packet is expected, but there is no receive: the NAK has the timer of the settings.
     assert_eq!(bench.take(&frames[0]), Outcome::Answered);
     assert_eq!(bench.take(&frames[1]), Outcome::Dropped);
     assert_eq!(bench.syndromes(), [0x23]);
     bench.world.receives = [700].into();
     assert!(frames.iter().all(|frame| bench.take(frame) == Outcome::Executed));
     assert_eq!(bench.statuses(), [(0, Status::Success)]);
-    // Another gap is asked for again.
+    // The packets of another gap are requested again.
     let frames = bench.message(Opcode::Write, 700);
     assert_eq!(bench.take(&frames[2]), Outcome::Answered);
 }
@@ -374,7 +374,7 @@ fn duplicates_are_acknowledged_and_not_executed() {
     bench.world.memory.borrow_mut().fill(0);
     assert_eq!(bench.take(&frames[0]), Outcome::Dropped, "it does not ask");
     assert_eq!(bench.take(&frames[1]), Outcome::Answered);
-    // With the last number that came in order.
+    // The NAK has the last number that arrived in order.
     assert_eq!(bench.world.answers, [Answer::Acknowledge { syndrome: 0x1f, psn: 8, msn: 1 }]);
     assert!(bench.world.memory.borrow().iter().all(|byte| *byte == 0));
 }
@@ -390,7 +390,7 @@ fn atomics_are_executed_once_and_answered_as_often_as_they_come() {
     let answer = |psn, msn, original| Answer::Atomic { psn, msn, original };
     assert_eq!(originals, [&answer(7, 1, 0), &answer(8, 2, 1), &answer(8, 2, 1), &answer(7, 2, 0)]);
     assert_eq!(bench.world.memory.borrow()[8], 2);
-    // Two are kept: a third takes the place of the first.
+    // Two answers are kept: a third takes the place of the first.
     bench.take(&third);
     bench.world.answers.clear();
     assert_eq!(bench.take(&first), Outcome::Dropped);
@@ -420,7 +420,7 @@ fn reads_are_answered_again_from_where_they_are_asked_for() {
         let answer = Answer::Read { psn, msn: 1, addr, len, rkey: KEY };
         assert_eq!(bench.world.answers, if answered { vec![answer] } else { vec![] });
     }
-    // The key is looked at anew.
+    // The key is checked again for a repetition.
     bench.world.keys.clear();
     assert_eq!(bench.take(&read), Outcome::Dropped);
 }

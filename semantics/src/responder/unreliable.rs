@@ -21,7 +21,7 @@ impl Responder {
         world: &mut W,
     ) -> Outcome {
         let psn = frame.bth.psn;
-        // UC has no SENDs that make a key invalid.
+        // UC has no SENDs that invalidate a key.
         if frame.operation() > operation::WRITE_ONLY_IMM {
             return Outcome::Dropped;
         }
@@ -31,7 +31,7 @@ impl Responder {
             _ => return Outcome::Dropped,
         };
         if psn != self.expected || place.first {
-            // Something was lost, or the message before has no end.
+            // A packet was lost, or the message before has no end.
             self.abandon(Status::RemoteInvalidRequestError, settings, world);
         }
         let in_sequence = match &self.message {
@@ -77,7 +77,7 @@ impl Responder {
             }
             let (mut scatter, capacity) = (receive.target.scatter(), receive.target.capacity);
             let name = receive.name;
-            // It is in use from here on.
+            // The receive is in use from here on.
             self.armed = Some(receive);
             super::check_length(frame, only, settings.mtu)?;
             let byte_len = GLOBAL_ROUTE + frame.payload.len();
@@ -110,7 +110,7 @@ impl Responder {
         }
     }
 
-    /// Drops what cannot be executed; only what is wrong on this side fails the queue pair.
+    /// Drops a packet that cannot be executed; only errors of this side fail the queue pair.
     fn drop_message<W: World + ?Sized>(
         &mut self,
         refusal: Refusal,
@@ -139,8 +139,8 @@ impl Responder {
         Outcome::Dropped
     }
 
-    /// Gives up the message in progress. Its receive is used for the next one; that of a shared queue,
-    /// which others may wait for, completes with `status`.
+    /// Gives up the message in progress. Its receive is used for the next one; that of a shared
+    /// queue, which other queue pairs may wait for, completes with `status`.
     fn abandon<W: World + ?Sized>(&mut self, status: Status, settings: &Settings, world: &mut W) {
         if let Some(Message::Send { receive, filling, .. }) = self.message.take() {
             filling.abandon(world);

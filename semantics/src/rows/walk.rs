@@ -9,7 +9,7 @@ use crate::{
     region::RowMask,
 };
 
-/// Where a cursor is in a region with kinds.
+/// Position of a cursor in a region with kinds.
 pub(super) struct At<'a> {
     pub row_mask: RowMask,
     pub next: &'a mut u64,
@@ -89,7 +89,7 @@ impl At<'_> {
         WrongValue { row: *self.next, element: 0, error: ValueError::Fault(fault) }
     }
 
-    /// `Ok` if these addresses are where records may be.
+    /// Checks that these addresses are where records may be.
     fn within(&self, start: u128, end: u128) -> Result<(), ValueError> {
         match &self.limit.records {
             Some(limit) if start < limit.start || end > limit.end => {
@@ -99,7 +99,7 @@ impl At<'_> {
         }
     }
 
-    /// The next pointer of an array; `None` behind its end.
+    /// Returns the next pointer of an array; `None` behind its end.
     fn pointer<M: HostMemory + ?Sized>(
         &mut self,
         pointers: u64,
@@ -116,7 +116,8 @@ impl At<'_> {
         Ok(Some(u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"))))
     }
 
-    /// The place of the next record: in the chain that is walked, or else of the next one that is not empty.
+    /// Returns the position of the next record: in the current chain, or else of the next one that
+    /// is not empty.
     fn next_link<M: HostMemory + ?Sized>(
         &mut self,
         pointers: u64,

@@ -13,7 +13,7 @@ fn region(capacity: u32) -> Append {
     Append::new(columns(), capacity, PD)
 }
 
-/// Appends whole rows in one packet; gives the first.
+/// Appends whole rows in one packet; returns the first row.
 fn append(region: &mut Append, queue_pair: u32, rows: u64) -> Result<u32, NoRows> {
     let first = region.take(queue_pair, 4 * rows)?;
     region.commit(queue_pair, 4 * rows);
@@ -28,7 +28,7 @@ fn rows_follow_each_other_in_a_circle_as_far_as_they_are_given_back() {
     assert_eq!(append(&mut region, 2, 5), Ok(4));
     assert_eq!(append(&mut region, 1, 2), Err(NoRows::Yet));
     assert_eq!(append(&mut region, 1, 11), Err(NoRows::Ever));
-    // Neither less than nothing, nor more than there are.
+    // Neither a decrease, nor more rows than are in use.
     for total in [0, 10, u32::MAX] {
         region.give_back(total);
         assert_eq!(append(&mut region, 1, 2), Err(NoRows::Yet), "{total}");
@@ -49,7 +49,7 @@ fn while_one_queue_pairs_message_is_on_its_way_others_wait() {
     assert_eq!(append(&mut region, 2, 1), Err(NoRows::Yet));
     assert_eq!(region.take(1, 40), Ok(0));
     assert_eq!(region.take(1, 41), Err(NoRows::Ever));
-    // It does not come.
+    // The message does not arrive.
     region.abandon(2);
     assert_eq!(append(&mut region, 2, 1), Err(NoRows::Yet));
     region.abandon(1);
@@ -90,7 +90,8 @@ fn any_part_of_a_message_lies_in_its_rows() {
             assert_eq!(found.iter().flat_map(run).collect::<Vec<_>>(), whole[start..end]);
             let mut by_runs = vec![0; end - start];
             let runs = region.runs(3, start as u64, (end - start) as u32);
-            // Two of each column where the region begins anew, and a part of a value at either end.
+            // At most two runs for each column where the region wraps around, and a part of a value
+            // at either end.
             assert!(runs.len() <= 2 * columns.len() + 2, "{runs:?}");
             for run in runs {
                 for (k, byte) in (0..run.count).flat_map(|k| (0..run.width).map(move |b| (k, b))) {
@@ -120,7 +121,7 @@ fn rows_are_written_one_by_one_where_columns_have_bytes_in_common() {
     }
 }
 
-/// One key over `len` bytes from 1000 on.
+/// A directory with one key over `len` bytes from 1000 on.
 struct One(MemoryRegionEntry);
 
 impl Directory for One {
@@ -155,7 +156,7 @@ fn every_field_of_an_entry_is_looked_at() {
     let good = Append::encode(&columns(), 10, PD);
     assert_eq!(Append::decode(&good), Some(region(10)));
     let end = good.len() - AppendEnd::SIZE;
-    // No capacity, no column, 17 of them, reserved fields, a column of no bytes, not enabled.
+    // No capacity, no column, 17 columns, reserved fields, a column of no bytes, not enabled.
     for (at, value) in
         [(0, 0), (4, 0), (4, 17), (6, 1), (12, 1), (24, 0), (end, 1), (end + 8, 1), (end + 12, 0)]
     {

@@ -45,14 +45,14 @@ fn figure_9_b_merges_what_is_adjacent() {
 #[test]
 fn figure_9_d_reads_through_both_gaps() {
     assert_eq!(one_window(settings(4), &[&figure_5()]), [(0, 32)]);
-    // All of it lies in one cache line.
+    // All needed bytes lie in one cache line.
     assert_eq!(one_window(settings(3), &[&figure_5()]), [(0, 32)]);
 }
 
 #[test]
 fn a_gap_within_a_line_is_read_through_unless_the_threshold_is_0() {
     let region = [strided(60, 64, 2, &[(0, 4), (8, 4), (60, 4)])];
-    // A gap of 4 B to the next line stays, one of 48 B within the line does not.
+    // A gap of 4 B to the next line is left out, one of 48 B within the line is read through.
     let merged = [(60, 4), (68, 60), (132, 56)];
     assert_eq!(one_window(settings(1), &[&region]), merged);
     assert_eq!(one_window(settings(0), &[&region]).len(), 5);
@@ -68,7 +68,8 @@ fn reads_are_cut_at_the_longest_read_and_at_4_kib() {
 
 #[test]
 fn a_byte_that_two_destinations_cover_is_read_once() {
-    // A shuffle: red takes the even values of a column, blue the odd ones; a third one takes all.
+    // A shuffle: red takes the even values of a column, blue the odd ones, and a third destination
+    // all.
     let red = [strided(0, 8, 128, &[(0, 4)])];
     let blue = [strided(0, 8, 128, &[(4, 4)])];
     let all = [Region::Contiguous { addr: 0, len: 1024, lkey: 1 }];
@@ -79,7 +80,7 @@ fn a_byte_that_two_destinations_cover_is_read_once() {
 
 #[test]
 fn destinations_advance_through_shared_memory_together() {
-    // 90 % of the rows go to one destination; still, no window reads what another one read.
+    // 90 % of the rows go to one destination; no window reads what another one has read.
     let rows = 100_000;
     let most = [strided(0, 40, rows / 10, &[(0, 36)])];
     let few = [strided(0, 40, rows / 10, &[(36, 4)])];

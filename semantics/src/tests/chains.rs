@@ -14,7 +14,7 @@ fn record(index: u64) -> u64 {
     RECORDS + 16 * index
 }
 
-/// Records that lead to these addresses; the heads of chains from 100 on.
+/// Memory of records with these pointers to the next ones; the heads of chains lie from 100 on.
 fn memory(heads: &[u64], next: &[u64]) -> Segments {
     let records = next.iter().enumerate().flat_map(|(i, next)| [*next, i as u64]);
     let bytes = |words: Vec<u64>| words.into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>();
@@ -27,7 +27,7 @@ fn region(count: u32, chain: Chain) -> Region {
     Region::Kinds(Kinds { rows, entries: vec![entry] })
 }
 
-/// The numbers of the records that are walked.
+/// Returns the numbers of the records that are walked.
 fn walk(region: &Region, memory: &Segments) -> Result<Vec<u8>, (u64, ValueError)> {
     let records = Some(u128::from(RECORDS)..u128::from(record(8)));
     let limits = [Limit { records, ..Limit::default() }];
@@ -75,7 +75,7 @@ fn records_and_pointers_lie_where_they_may() {
     };
     let lost = memory(&[record(0)], &[record(9), 0]);
     assert_eq!(walk(&region(1, CHAIN), &lost), Err((0, outside(record(9) + 8, 1))));
-    // The record's byte is inside, its pointer is not.
+    // The record's data are inside of the target, its pointer is not.
     let last = memory(&[record(7)], &[0; 8]);
     let behind = Chain { next: 16, ..CHAIN };
     assert_eq!(walk(&region(1, behind), &last), Err((0, outside(record(8), 8))));
@@ -83,7 +83,7 @@ fn records_and_pointers_lie_where_they_may() {
     let start = u128::from(u64::MAX) + 1;
     let wrapped = ValueError::Outside { start, end: start + 1 };
     assert_eq!(walk(&region(1, CHAIN), &top), Err((0, wrapped)));
-    // Memory that the key allows, and is not there.
+    // The key allows this memory, but it is not mapped.
     let short = memory(&[record(1)], &[0]);
     assert!(matches!(walk(&region(1, CHAIN), &short), Err((0, ValueError::Fault(_)))));
     let heads = walk(&region(2, CHAIN), &memory(&[0], &[0]));
@@ -107,7 +107,7 @@ fn what_is_written_is_what_is_read_and_a_limit_has_limits() {
         let error = decode_region(RegionType::PointerMapped, &bytes).unwrap_err();
         assert_eq!(error, ShapeError::ChainLimit(limit));
     }
-    // Only records that pointers lead to have a chain, and only where elements have kinds.
+    // Only pointer-mapped regions have chains, and only if their elements have kinds.
     for kind in [RegionType::Strided, RegionType::Bitmapped] {
         assert!(decode_region(kind, &bytes).is_err(), "{kind:?}");
     }

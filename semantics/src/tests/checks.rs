@@ -58,7 +58,7 @@ mod keys;
 #[path = "checks_partitioned.rs"]
 mod partitioned;
 
-/// A field's name, and what breaks it.
+/// Name of a field, and a change that makes it invalid.
 type Change<'a, L> = (&'a str, &'a dyn Fn(&mut L));
 
 const SHARED: Posted = Posted { position: 9, blocks: 1000, owner: None, pd: 0 };
@@ -354,12 +354,12 @@ fn what_is_wrong_with_a_payload_in_the_entry_is_told() {
     assert_eq!(refused(8, &|_| {}, &|d| d.regions = 1), field("regions", 1));
     assert_eq!(refused(8, &|_| {}, &|d| d.types = 1), field("types", 1));
     assert_eq!(refused(8, &|_| {}, &|d| d.reserved2 = 1), field("reserved2", 1));
-    // Too short for the payload, or too long.
+    // The entry is too short for the payload, or too long.
     for (len, granules) in [(8, 4), (17, 5), (64, 7), (8, 6), (64, 9), (0, 5)] {
         let found = refused(len, &|head| head.granules = granules, &same);
         assert_eq!(found, (bad, pair, Reason::Length { granules }), "{len} B, {granules} granules");
     }
-    // Of a queue that several queue pairs share.
+    // Shared queues take no inline payload.
     let shared = entry(&Request { inline: Some(vec![1]), ..send(0, vec![]) });
     let flags = u64::from(flags::INLINE);
     let expected = (bad, None, Reason::Head { field: "flags", value: flags });
@@ -530,11 +530,11 @@ fn the_first_check_that_fails_gives_the_status() {
         |first: &Region, second: &Region| verdict(&send(0, vec![first.clone(), second.clone()]));
     assert_eq!(both(&bad_memory, &bad_shape), PROTECTION);
     assert_eq!(both(&bad_shape, &bad_memory), QP_ERROR);
-    // The first destination's memory comes before the second one's queue pair.
+    // The first destination's memory is checked before the second one's queue pair.
     let two = |first, second: Destination| verdict(&request(vec![destination(0, first), second]));
     assert_eq!(two(vec![bad_memory.clone()], destination(2, vec![])), PROTECTION);
     assert_eq!(two(vec![], destination(2, vec![bad_memory])), Err((Status::WrFlushError, 1)));
-    // What must be read comes after everything else, and a length last.
+    // Bitmaps and pointers are read after all other checks, and lengths are checked last.
     let bad_record = Region::PointerMapped {
         pointers: 0x1000,
         count: 1,

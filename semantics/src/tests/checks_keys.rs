@@ -58,7 +58,7 @@ fn each_destination_gets_the_rows_of_its_partition() {
     let (_, admitted) = check(&entry(&written), &SHARED).unwrap();
     let units = [0, 1].map(|i: usize| admitted[i].messages.units());
     assert_eq!(units, if ours < 100 { [8, 0] } else { [0, 8] });
-    // Five splitters of 0xffffffff, -1: fewer than none of the keys.
+    // The splitters are 0xffffffff, -1: all of them are less than every key.
     let range = made(by(Function::Range, 5));
     let (_, admitted) = check(&entry(&request(range, [4, 0])), &SHARED).unwrap();
     assert_eq!([0, 1].map(|i: usize| admitted[i].messages.units()), [8, 0]);
@@ -103,7 +103,7 @@ fn keys_splitters_and_validity_lie_in_the_memory_of_their_keys() {
     assert!(check(&entry(&request(range(0x1ff0), [0, 1])), &SHARED).is_ok());
     assert_eq!(of(range(0x1ff1)), Part::Splitters);
     assert_eq!(of(Partitioned { lkey: 9, ..range(0x1100) }), Part::Splitters);
-    // Without rows, nothing is looked at; the shape is.
+    // Without rows, no memory is checked; the shape is.
     let none = Partitioned { rows: 0, lkey: 9, ..range(0) };
     assert!(check(&entry(&request(none, [0, 1])), &SHARED).is_ok());
 }
@@ -118,7 +118,7 @@ fn a_key_that_leads_nowhere_is_the_first_destinations_failure() {
     else {
         panic!("{failure}")
     };
-    // Key 3 covers every address, but there is memory at 0x1000 to 0x3000 only.
+    // Key 3 covers every address, but only 0x1000 to 0x3000 is mapped.
     let unread = Partitioned { ids: 0x10_0000, lkey: 3, ..made(by(Function::Range, 5)) };
     let failure = failed(unread);
     assert!(matches!(failure.reason, Reason::Read { region: Which::Partitioned, .. }), "{failure}");
@@ -149,10 +149,10 @@ fn chains_are_walked_before_anything_is_sent() {
     };
     let outside = |start: u128, len| ValueError::Outside { start, end: start + len };
     assert_eq!(value(chains(9, 0, 1)), (0, outside(0x2ff9, 8)));
-    // Where 0 is no end, it is a record outside.
+    // If 0 does not end a chain, it is the address of a record outside of the target.
     assert_eq!(value(chains(8, 1, 2)), (0, outside(0, 4)));
     assert_eq!(value(chains(8, 1, 1)), (0, ValueError::TooLong { limit: 1 }));
-    // The pointers themselves.
+    // Checks of the array of pointers.
     let Region::Kinds(mut region) = chains(8, 0, 1) else { unreachable!() };
     let Selection::Chains { pointers, .. } = &mut region.rows else { unreachable!() };
     *pointers = 0x1ff1;

@@ -87,14 +87,14 @@ fn ids_and_all_values_must_be_in_the_memory_of_their_keys() {
     assert_eq!(of(Partitioned { lkey: 9, ..region() }), PROTECTION);
     assert_eq!(of(Partitioned { lkey: 2, ..region() }), PROTECTION);
     assert_eq!(of(Partitioned { columns: column(0x2fe0, 4, 2), ..region() }), Ok(()));
-    // No row goes to partition 0: the values count all the same.
+    // No row goes to partition 0, but all values are checked.
     assert_eq!(of(Partitioned { columns: column(0x2fe1, 4, 2), ..region() }), PROTECTION);
     assert_eq!(of(Partitioned { columns: column(0x2000, 4, 1), ..region() }), PROTECTION);
     assert_eq!(of(Partitioned { columns: column(0x2000, 4, 9), ..region() }), PROTECTION);
     assert_eq!(of(Partitioned { columns: column(u64::MAX, 1, 3), ..region() }), PROTECTION);
     let all = column(0x2000, u32::MAX, 2);
     assert_eq!(of(Partitioned { rows: u32::MAX, columns: all.clone(), ..region() }), PROTECTION);
-    // No row covers nothing, and no key is looked at.
+    // Without rows, no memory is covered, and no key is checked.
     let none = Partitioned { ids: 0, rows: 0, lkey: 9, columns: all, ..region() };
     assert_eq!(of(none), Ok(()));
 
@@ -146,12 +146,12 @@ fn the_region_comes_before_the_destinations() {
     assert_eq!(verdict(&partitioned(bad_shape, flushed.clone())), QP_ERROR);
     assert_eq!(verdict(&partitioned(bad_memory, flushed.clone())), PROTECTION);
     assert_eq!(verdict(&partitioned(region(), flushed)), Err((Status::WrFlushError, 0)));
-    // Partitions are compared before the queue pair is looked at.
+    // Partitions are compared before the queue pair is checked.
     assert_eq!(
         verdict(&partitioned(region(), vec![to(0, 3), to(2, 3)])),
         Err((Status::LocalQpOperationError, 1))
     );
-    // Ids first, then columns: the first one that fails is named.
+    // Ids are checked before columns: the error names the first failure.
     let both =
         Partitioned { ids: 0, columns: vec![Column { base: 7, width: 1, lkey: 2 }], ..region() };
     let reason = failure(&partitioned(both, vec![to(0, 0)])).reason;
@@ -176,7 +176,7 @@ fn messages_of_a_partition_fit_like_others() {
 
 #[test]
 fn unreadable_ids_are_the_first_destinations() {
-    // Key 3 covers every address, but there is memory at 0x1000 to 0x3000 only.
+    // Key 3 covers every address, but only 0x1000 to 0x3000 is mapped.
     let region = Partitioned { ids: 0x10_0000, lkey: 3, ..region() };
     let failure = failure(&partitioned(region, vec![to(4, 0), to(0, 1)]));
     assert_eq!(failure.status, Status::LocalProtectionError);
@@ -187,7 +187,7 @@ fn unreadable_ids_are_the_first_destinations() {
 #[test]
 fn a_partitioned_entry_ends_where_its_head_says() {
     let good = entry(&partitioned(region(), vec![to(0, 0), to(4, 1)]));
-    // Head 2, region 3, destinations 4.
+    // The head has 2 granules, the region 3, the destinations 4.
     for granules in 2..12 {
         let mut bytes = good.clone();
         bytes.resize(12 * GRANULE, 0);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What the paper's rules make of a rate and an alpha, in floating point.
+/// Rate and alpha by the paper's rules, in floating point.
 struct Paper {
     rate: f64,
     target: f64,
@@ -37,14 +37,14 @@ fn cuts_and_raises_are_those_of_the_paper() {
     let mut now = 0;
     for (cut, periods) in (0..40).map(|cut| (cut, (cut * 7) % 13)) {
         for period in 1..=periods {
-            // The rate's period ends first, then alpha's.
+            // The rate's period ends before alpha's.
             now += settings.rate_period;
             paper.raise(if period >= 5 { 40.0 } else { 0.0 });
             limiter.advance(now, &settings);
             now += settings.alpha_period - settings.rate_period;
             paper.alpha *= 1.0 - g;
             limiter.advance(now, &settings);
-            // All of them begin together in this test.
+            // All periods begin together in this test.
             limiter.rate_since = now;
             limiter.alpha_since = now;
         }
@@ -91,7 +91,7 @@ fn packets_of_a_limited_queue_pair_have_its_rate() {
         let due = f64::from(limiter.rate) / 1000.0;
         assert!((0.99..1.009).contains(&(gbps / due)), "{gbps} Gb/s, not {due}");
     }
-    // None is below the least.
+    // No rate is below the least one.
     let mut limiter = Limiter::new(0, &settings);
     (0..40).for_each(|_| limiter.notified(0, &settings));
     assert_eq!(limiter.rate, settings.min_rate);

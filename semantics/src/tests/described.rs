@@ -9,7 +9,7 @@ use crate::{
 
 const BASE: u64 = 0x1000;
 const PD: u32 = 3;
-/// Keys of the same kilobyte: that may be written to, that may not, of another domain.
+/// Keys of the same kilobyte: one that may be written to, one that may not, one of another domain.
 const OPEN: u32 = 1;
 const CLOSED: u32 = 2;
 const FOREIGN: u32 = 3;
@@ -34,7 +34,8 @@ impl Directory for Memories {
     }
 }
 
-/// The kilobyte: a bitmap of 12 rows (1, 2, 9 and 11 are selected), and from byte 8 on two pointers.
+/// Returns the kilobyte: a bitmap of 12 rows (1, 2, 9 and 11 are selected), and from byte 8 on two
+/// pointers.
 fn memory(second: u64) -> Segments {
     let mut bytes = vec![0; 1024];
     bytes[..2].copy_from_slice(&[0b0000_0110, 0b1111_1010]);
@@ -60,7 +61,7 @@ fn strided(lkey: u32) -> Region {
     Region::Strided { base: BASE, period: 10, count: 4, lkey, pattern }
 }
 
-/// Where bytes lie, each an address in the kilobyte.
+/// Returns the places of bytes, each an address in the kilobyte.
 fn places(
     region: &Region,
     right: u32,
@@ -144,13 +145,13 @@ fn a_write_needs_memory_that_may_be_written_to_and_everything_the_domain() {
 fn a_pointer_never_leads_outside_of_its_memory() {
     let last = BASE + 1024 - 7;
     for (second, good) in [(last, true), (last + 1, false), (BASE - 1, false), (u64::MAX, false)] {
-        // The first record is there, whatever the second one is.
+        // The first record is valid, whatever the second one is.
         assert!(places(&pointer_mapped(OPEN), READ, (0, 5), second).is_ok());
         let found = places(&pointer_mapped(OPEN), READ, (0, 6), second);
         assert_eq!(found.is_ok(), good, "{second:#x}");
         assert_eq!(found.err(), (!good).then_some(Unreachable::Memory));
     }
-    // Nor does what the region covers.
+    // A region that covers more than its key allows fails, too.
     let outside = Region::Contiguous { addr: BASE + 1, len: 1024, lkey: OPEN };
     assert_eq!(places(&outside, READ, (0, 1), BASE), Err(Unreachable::Memory));
 }

@@ -49,8 +49,8 @@ fn a_recorded_exchange_is_read_as_it_was_meant() {
     assert_eq!(first.reth.unwrap().dma_length as usize, message);
 }
 
-/// Bits behind the Ethernet header that no check covers: those that the invariant CRC masks and
-/// that are not in the IPv4 header, which has its own checksum.
+/// True for bits behind the Ethernet header that no check covers: those that the invariant CRC
+/// masks and that are not in the IPv4 header, which has its own checksum.
 fn is_uncovered(offset: usize) -> bool {
     let (udp_checksum, resv8a) = (40..42, 46);
     udp_checksum.contains(&offset) || offset == resv8a
@@ -183,7 +183,7 @@ proptest! {
                 *byte = value;
             }
         }
-        // A short frame whose lengths are made to fit, too.
+        // A short frame whose lengths are adjusted as well.
         let mut fitted = frame.clone();
         if fitted.len() >= 42 {
             let total = fitted.len() - 14;
@@ -223,7 +223,7 @@ fn a_congestion_notification_packet_is_as_the_annex_says() {
     let frame = Frame::parse(&bytes).unwrap();
     assert!(frame.is_notification() && !frame.is_marked());
     assert_eq!((frame.transport(), frame.payload.len()), (None, 16));
-    // Others of its three bits are of nobody.
+    // Other opcodes with these three bits belong to no transport.
     for opcode in (0x80..=0x9f).filter(|opcode| *opcode != 0x81) {
         let mut other = bytes.clone();
         other[bth] = opcode;

@@ -116,7 +116,8 @@ fn every_field_that_cannot_be_so_is_refused_by_name() {
     }
 }
 
-/// The partitions of some values, of so many that they are the hashes' low bits.
+/// Returns the partitions of some values, with a power of two as their number, so that they are the
+/// hashes' low bits.
 fn hashed(key: Key, values: &[Vec<u8>]) -> Vec<u16> {
     let memory = Segments::new().with(1000, values.concat());
     let by = murmur3(1 << 16, vec![key]);
@@ -131,7 +132,7 @@ fn numbers_of_every_width_have_sparks_hashes() {
     let known = low(&[0xdea5_78e3, 0x379f_ae8f, 0xa059_0e3d, 0x07fb_67e7, 0x2b1f_0fc6]);
     let of = |width| fixed(KeyType::Integer, width);
     assert_eq!(hashed(of(4), &ints.map(|int| int.to_le_bytes().to_vec())), known);
-    // Shorter ones are hashed as ints, with their sign.
+    // Shorter integers are hashed as ints, with their sign.
     assert_eq!(hashed(of(1), &[1i8, 0, -1].map(|int| vec![int as u8])), known[..3]);
     assert_eq!(hashed(of(2), &[1i16, 0, -1].map(|int| int.to_le_bytes().to_vec())), known[..3]);
     let flags = fixed(KeyType::Boolean, 1);
@@ -190,7 +191,7 @@ fn keys_of_every_kind_are_followed_and_chained_and_nulls_are_passed_over() {
     let expected =
         [chained(of_text(b"Spark"), 1, 123), chained(of_text(b""), 0, 17), chained(42, 1, 123)];
     assert_eq!(ids, expected);
-    // The text of the null would be outside of its data; it is not looked at. A value would be.
+    // The text of the null would be outside of its data; it is not read. That of a value would be.
     let valid = PartitionBy { keys: vec![Key { validity: None, ..text }, flag, long], ..by };
     let wrong = valid.ids(3, 0, &sources, &memory).unwrap_err();
     assert_eq!((wrong.row, wrong.key), (2, Some(0)));

@@ -79,7 +79,7 @@ fn a_field_that_a_kind_does_not_have_is_refused_by_name() {
     assert_eq!(refused(views(4096), source + 8, 1), field("number of buffers", 4097));
     assert_eq!(refused(dictionary(), code, 0x44), field("log_entry", 4));
     assert_eq!(refused(dictionary(), width, 0), ShapeError::EmptyElement(0));
-    // The shape: a number of elements, and flags that there are not.
+    // The shape: an invalid number of elements, and unknown flags.
     assert_eq!(refused(dictionary(), 16 + 12, 0), ShapeError::Elements(0));
     assert_eq!(refused(dictionary(), 16 + 12, 17), ShapeError::Elements(17));
     let flags = ShapeError::NotZero("flags", "bitmapped");
@@ -92,7 +92,7 @@ fn a_field_that_a_kind_does_not_have_is_refused_by_name() {
     assert_eq!(error, ShapeError::Kind(0, 1), "an extent is no bit");
 }
 
-/// The values of every row, with what entries may lead to.
+/// Returns the values of every row, with the memory that entries may lead to in `sources`.
 fn walk(
     region: &Region,
     sources: Vec<Source>,
@@ -114,7 +114,8 @@ fn at(addr: u64, len: u32) -> Value {
 
 #[test]
 fn a_bitmap_and_bits_begin_at_any_bit() {
-    // Rows 0 to 8 are bits 3 to 11 of the bitmap; row 5 begins its second byte. What lies around is not looked at.
+    // Rows 0 to 8 are bits 3 to 11 of the bitmap; row 5 begins its second byte. The bits around are
+    // ignored.
     let memory =
         Segments::new().with(50, [0b0010_0111, 0b1111_1001]).with(70, [0b0100_0000, 0b0000_0100]);
     let region =
@@ -130,7 +131,7 @@ fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A region of the first two of its rows.
+/// Makes a region of its first two rows.
 fn two_rows(kind: Kind) -> Region {
     let rows = Selection::Bitmap { bitmap: 50, first: 0, rows: 2, lkey: 1 };
     Region::Kinds(Kinds { rows, entries: vec![column(100, kind)] })

@@ -9,7 +9,8 @@ use crate::{
 
 const BASE: u64 = 0x1000;
 const PD: u32 = 3;
-/// Keys of the same kilobyte: that allows everything, that is only sent from, of another domain.
+/// Keys of the same kilobyte: one that allows everything, one that is only sent from, one of
+/// another domain.
 const OPEN: u32 = 1;
 const CLOSED: u32 = 2;
 const FOREIGN: u32 = 3;
@@ -79,7 +80,7 @@ fn what_is_written_needs_a_right_and_everything_the_domain() {
         for key in [CLOSED, FOREIGN, 9] {
             assert_eq!(check(&[region(key)]), wrong, "{:?} under key {key}", region(key));
         }
-        // All regions are looked at, and add up.
+        // All regions are checked, and their lengths add up.
         assert_eq!(check(&[contiguous(OPEN), region(OPEN)]), Ok(1000 + capacity));
         assert_eq!(check(&[contiguous(OPEN), region(CLOSED)]), wrong);
     }

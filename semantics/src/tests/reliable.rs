@@ -12,7 +12,7 @@ use crate::{
     request::{self, Destination},
 };
 
-/// One key, of 64 B at 0x1000; queue pair 0 is RC, 1 UC, 2 UD.
+/// A directory with one key, of 64 B at 0x1000; queue pair 0 is RC, 1 UC, 2 UD.
 struct Card;
 
 impl Directory for Card {
@@ -28,8 +28,8 @@ impl Directory for Card {
     }
 }
 
-/// An entry of queue pair `qp` for a region of `len` bytes, with an opcode, flags, and what follows the
-/// head.
+/// Makes an entry of queue pair `qp` for a region of `len` bytes, with an opcode, flags, and the
+/// granules behind the head.
 fn entry(qp: u32, opcode: u8, flags: u8, len: u32, behind: &[u8]) -> Vec<u8> {
     let regions = vec![Region::Contiguous { addr: 0x1000, len, lkey: 1 }];
     let regions = if len == 0 { vec![] } else { regions };
@@ -181,7 +181,7 @@ fn a_shared_queue_has_none_of_this() {
         let bytes = entry(0, opcode, flags, 8, &[]);
         let refusal = check_with(&bytes, None, 1).unwrap_err().to_string();
         assert!(refusal.contains(field), "{refusal}");
-        // Nor has a card that only sends.
+        // A card that only sends does not have them, either.
         let posted =
             Posted { position: 0, blocks: (BLOCK / GRANULE) as u32, owner: Some(0), pd: 3 };
         assert!(checks::check_head(bytes.first_chunk().unwrap(), &posted).is_err());

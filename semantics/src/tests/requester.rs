@@ -2,7 +2,7 @@ use super::*;
 use drdma_abi::roce::syndrome::{ACK, NAK_PSN, NAK_REMOTE_ACCESS, RNR_NAK};
 
 const POLICY: Policy = Policy { retry_cnt: 2, rnr_retry: 1 };
-/// Units of the test's time in 10 us.
+/// Number of units of the test's time in 10 us.
 const TEN_US: u64 = 100;
 
 /// Sends requests one after the other, each by its name.
@@ -45,7 +45,7 @@ impl Bench {
         self.requester.read_answered(psn, len, last, 256, self.now)
     }
 
-    /// The sequence numbers that are sent again now.
+    /// Returns the sequence numbers that are sent again now.
     fn resent(&mut self) -> Vec<u32> {
         let now = self.now;
         std::iter::from_fn(|| self.requester.resend(now).map(|(psn, _)| psn)).collect()
@@ -59,7 +59,7 @@ fn an_acknowledgement_covers_everything_before_it_across_the_wrap() {
     bench.send(2, 3);
     bench.send(3, 1);
     assert_eq!((bench.requester.next_psn(), bench.requester.in_flight()), (4, 6));
-    // The first of the second request: the first is complete.
+    // An acknowledgement of the first packet of the second request: the first request is complete.
     assert_eq!(bench.ack(0), Reaction::Taken);
     assert_eq!((bench.requester.finished(), bench.requester.oldest_psn()), (vec![1], 1));
     assert_eq!(bench.ack(3), Reaction::Taken);
@@ -79,7 +79,7 @@ fn answers_to_what_was_acknowledged_or_never_sent_are_ignored() {
     }
     assert_eq!(bench.answered(11, 0, true), Reaction::Ignored, "it is no READ");
     assert_eq!(bench.requester.atomic_answered(11, 0), Reaction::Ignored);
-    // Codes that mean nothing.
+    // Reserved codes are ignored.
     assert_eq!(bench.answer(0x64, 11), Reaction::Ignored);
     assert_eq!(bench.requester.in_flight(), 1);
     bench.ack(11);
@@ -98,7 +98,8 @@ fn a_nak_goes_back_once_and_progress_gives_the_retries_back() {
         assert!(bench.requester.is_open());
         assert_eq!(bench.answer(NAK_PSN, round), Reaction::Ignored, "it came too early");
     }
-    // The third round's progress was its NAK's own. Timeouts restart a retry, and are counted.
+    // The progress of the third round was that of its own NAK. Timeouts restart a retry, and are
+    // counted.
     assert_eq!(bench.requester.timed_out(), Reaction::Taken);
     assert_eq!(bench.requester.timed_out(), Reaction::Failed(Status::RetryExceeded));
     assert_eq!(bench.requester.abandon(), [1]);
@@ -112,7 +113,7 @@ fn what_was_sent_is_sent_again_as_it_was_and_only_what_is_missing() {
     assert_eq!(bench.answer(NAK_PSN, 1), Reaction::Taken);
     let (psn, sent) = bench.requester.resend(0).unwrap();
     assert_eq!((psn, &sent.what), (1, &What::Packet(vec![1].into())));
-    // What is acknowledged meanwhile is not.
+    // A packet that is acknowledged during the retry is not sent again.
     assert_eq!(bench.ack(2), Reaction::Taken);
     assert_eq!(bench.resent(), [3]);
 }
@@ -123,10 +124,10 @@ fn a_pause_is_neither_cut_short_nor_taken_for_a_timeout() {
     bench.send(1, 3);
     assert_eq!(bench.requester.waiting_since(), Some(0));
     bench.now = 50;
-    // 20 us.
+    // The NAK asks for a pause of 20 us.
     assert_eq!(bench.answer(RNR_NAK | 2, 0), Reaction::Taken);
     assert_eq!((bench.requester.paused(), bench.requester.waiting_since()), (Some(250), None));
-    // Some responders follow with a NAK for the packets behind.
+    // Some responders also send a NAK for the packets behind.
     assert_eq!(bench.answer(NAK_PSN, 0), Reaction::Ignored);
     assert_eq!(bench.answer(RNR_NAK | 2, 0), Reaction::Ignored);
     bench.now = 249;
@@ -158,14 +159,14 @@ fn an_answer_beyond_a_read_asks_for_the_rest_of_it() {
     bench.read(2, 1000);
     bench.send(3, 1);
     assert_eq!((bench.requester.next_psn(), bench.requester.unanswered()), (6, 1));
-    // The first packet of the answer acknowledges what is before it.
+    // The first packet of the answer acknowledges the packets before it.
     assert_eq!(bench.answered(1, 256, false), Reaction::Data { request: 2, offset: 0 });
     assert_eq!(bench.requester.finished(), [1]);
-    // An acknowledgement of what is behind, without the rest.
+    // An acknowledgement of packets behind, without the rest of the answer.
     assert_eq!(bench.ack(5), Reaction::Taken);
     assert_eq!(bench.requester.finished(), []);
     assert_eq!(bench.resent(), [2, 5]);
-    // A gap in the answer would ask again, but it is on its way.
+    // A gap in the answer would start a retry, but one is in progress.
     assert_eq!(bench.answered(3, 256, false), Reaction::Ignored);
     assert_eq!(bench.answered(2, 256, false), Reaction::Data { request: 2, offset: 256 });
     assert_eq!(bench.answered(2, 256, false), Reaction::Ignored, "once is enough");

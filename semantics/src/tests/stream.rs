@@ -37,7 +37,7 @@ fn by_columns(remote_columns: usize, immediate: bool) -> Shape {
     Shape { remote_columns, immediate, ..shape(MessageLayout::Columns, 2) }
 }
 
-/// Every message: its column, and its bytes.
+/// Returns every message: its column, and its bytes.
 fn messages(
     region: &Region,
     shape: Shape,
@@ -47,7 +47,7 @@ fn messages(
         MessageStream::new(Units::new(std::slice::from_ref(region), RowMask::Period), shape);
     let mut all = Vec::new();
     while let Some(begun) = stream.next(memory)? {
-        // In parts of any size, as packets come.
+        // The message is filled in parts of any size, as for packets.
         let mut bytes = vec![0; begun.len as usize];
         for part in bytes.chunks_mut(3) {
             stream.fill(memory, part)?;
@@ -107,7 +107,8 @@ fn a_write_by_columns_has_a_message_a_column_and_none_without_bytes() {
         (3, vec![0x50, 0x51, 0x52, 0x53]),
     ];
     assert_eq!(found, expected);
-    // Only strings of no bytes: that column is left out, unless the peer learns its rows from it.
+    // All strings have no bytes: that column is left out, unless the peer learns its number of rows
+    // from it.
     let empty = memory.with(200, [0; 16]);
     let mut lone = region.clone();
     if let Region::Kinds(kinds) = &mut lone {
@@ -141,7 +142,7 @@ fn bits_of_several_columns_and_regions_share_bytes_where_they_meet() {
     let found = messages(&wide, shape(MessageLayout::Rows, 2), &memory).unwrap();
     assert_eq!(found[0].1.len(), 4);
     assert_eq!(found[0].1[1] & 0xfe, 0, "padding");
-    // Of two regions, one behind the other: the same column goes on.
+    // Two regions, one behind the other: the same column continues.
     let regions = [region(vec![bits(4)]), region(vec![bits(6)])];
     let mut stream =
         MessageStream::new(Units::new(&regions, RowMask::Period), shape(MessageLayout::Columns, 4));

@@ -1,14 +1,14 @@
 //! The configuration space of a Corundum card's function: ids, BARs and capabilities.
 
-/// Bytes of it.
+/// Size of the configuration space in bytes.
 pub const SIZE: usize = 4096;
-/// Vectors of MSI-X.
+/// Number of MSI-X vectors.
 pub const VECTORS: usize = 32;
-/// Where the table of MSI-X is in BAR0.
+/// Offset of the MSI-X table in BAR0.
 pub const MSIX_TABLE: u64 = 0x1_0000;
-/// Where the pending bits of MSI-X are in BAR0.
+/// Offset of the MSI-X pending bits in BAR0.
 pub const MSIX_PENDING: u64 = 0x1_8000;
-/// Bytes of each BAR.
+/// Size of each BAR in bytes.
 pub const BAR_SIZE: u64 = 1 << 24;
 
 const COMMAND: usize = 0x04;
@@ -17,28 +17,29 @@ const CLASS: usize = 0x09;
 const BARS: [usize; 2] = [0x10, 0x18];
 const SUBSYSTEM: usize = 0x2c;
 const CAPABILITIES: usize = 0x34;
-/// Power management.
+/// Offset of the power management capability.
 const PM: usize = 0x40;
-/// PCI Express.
+/// Offset of the PCI Express capability.
 const EXPRESS: usize = 0x70;
 const MSIX: usize = 0xb0;
 
-/// The function answers at its BARs.
+/// Bit of the command register: the function answers at its BARs.
 const MEMORY: u16 = 1 << 1;
 const BUS_MASTER: u16 = 1 << 2;
-/// Bits of the command register that can be written: those, parity and system errors, line off.
+/// Bits of the command register that can be written: memory, bus master, parity and system errors,
+/// interrupt line off.
 const COMMAND_WRITABLE: u16 = MEMORY | BUS_MASTER | 1 << 6 | 1 << 8 | 1 << 10;
-/// Device control: function-level reset.
+/// Bit of the device control register: function-level reset.
 const RESET: u16 = 1 << 15;
-/// 64 bits wide, prefetchable.
+/// Flags of a BAR: 64 bits wide, prefetchable.
 const BAR_FLAGS: u32 = 0xc;
 
-/// What the function's link to the host is like.
+/// Properties of the function's link to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Lanes.
+    /// Number of lanes.
     pub width: u16,
-    /// Generation: 3 is 8 GT/s.
+    /// Generation of PCIe: 3 is 8 GT/s.
     pub generation: u16,
     /// Maximum read request size in bytes.
     pub max_read_request: u32,
@@ -47,13 +48,13 @@ pub struct Link {
 }
 
 impl Default for Link {
-    /// A U50's.
+    /// The link of a U50.
     fn default() -> Self {
         Self { width: 16, generation: 3, max_read_request: 512, max_payload: 256 }
     }
 }
 
-/// The registers, and which of their bits can be written.
+/// The registers, with a mask of the bits that can be written.
 #[derive(Clone)]
 pub struct ConfigSpace {
     bytes: Box<[u8; SIZE]>,
@@ -61,7 +62,7 @@ pub struct ConfigSpace {
 }
 
 impl ConfigSpace {
-    /// As after reset.
+    /// The configuration space after reset.
     pub fn new(link: Link) -> Self {
         let mut config = Self { bytes: Box::new([0; SIZE]), writable: Box::new([0; SIZE]) };
         config.set_header();
@@ -75,11 +76,11 @@ impl ConfigSpace {
         self.set16(0, 0x1234, 0);
         self.set16(2, 0x1001, 0);
         self.set16(COMMAND, 0, COMMAND_WRITABLE);
-        // There are capabilities.
+        // Status bit: there is a list of capabilities.
         self.set16(STATUS, 1 << 4, 0);
-        // A network controller, for Ethernet.
+        // Class: network controller, Ethernet.
         self.set16(CLASS + 1, 0x0200, 0);
-        // Cache line size and interrupt line belong to software.
+        // The cache line size and interrupt line registers are free for software.
         (self.writable[0x0c], self.writable[0x3c]) = (0xff, 0xff);
         for bar in BARS {
             self.set32(bar, BAR_FLAGS, !(BAR_SIZE as u32 - 1));
@@ -92,9 +93,9 @@ impl ConfigSpace {
 
     fn set_power_management(&mut self) {
         self.set16(PM, 0x01 | (EXPRESS as u16) << 8, 0);
-        // Version 3 of it, without power management events.
+        // Power management version 3, without events.
         self.set16(PM + 2, 3, 0);
-        // Coming back from D3hot is no reset; the state can be written.
+        // The return from D3hot does not reset the function; the state can be written.
         self.set16(PM + 4, 1 << 3, 3);
     }
 
@@ -103,7 +104,7 @@ impl ConfigSpace {
         let read_request = link.max_read_request.trailing_zeros() - 7;
         let lanes = link.width << 4 | link.generation;
         self.set16(EXPRESS, 0x10 | (MSIX as u16) << 8, 0);
-        // Version 2 of it, of an endpoint.
+        // PCI Express capability version 2, endpoint.
         self.set16(EXPRESS + 0x02, 2, 0);
         // Payload size, extended tags, errors by role, function-level reset.
         self.set32(EXPRESS + 0x04, payload | 1 << 5 | 1 << 15 | 1 << 28, 0);
@@ -114,7 +115,7 @@ impl ConfigSpace {
         self.set16(EXPRESS + 0x10, 0, 0x00cb);
         self.set16(EXPRESS + 0x12, lanes, 0);
         self.set16(EXPRESS + 0x28, 0, 0x001f);
-        // Every speed up to the link's.
+        // Supports every speed up to the link's.
         self.set32(EXPRESS + 0x2c, (1 << (link.generation + 1)) - 2, 0);
         self.set16(EXPRESS + 0x30, link.generation, 0x000f);
     }
@@ -123,7 +124,7 @@ impl ConfigSpace {
         self.set16(MSIX, 0x11, 0);
         // Enable and mask can be written.
         self.set16(MSIX + 2, VECTORS as u16 - 1, 0xc000);
-        // Both in BAR0.
+        // Table and pending bits are both in BAR0.
         self.set32(MSIX + 4, MSIX_TABLE as u32, 0);
         self.set32(MSIX + 8, MSIX_PENDING as u32, 0);
     }
@@ -156,15 +157,15 @@ impl ConfigSpace {
         self.get16(COMMAND) & BUS_MASTER != 0 && self.is_awake()
     }
 
-    /// Reads; false if there is no such place.
+    /// Reads registers; false if the range is outside the space.
     #[must_use]
     pub fn read(&self, offset: u64, into: &mut [u8]) -> bool {
         let found = place(offset, into.len()).map(|at| &self.bytes[at]);
         found.map(|bytes| into.copy_from_slice(bytes)).is_some()
     }
 
-    /// Writes what can be written, and returns whether that asks for a reset of the function; `None` if
-    /// there is no such place.
+    /// Writes those bits that can be written, and returns whether that requests a reset of the
+    /// function; `None` if the range is outside the space.
     #[must_use]
     pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Option<bool> {
         let at = place(offset, bytes.len())?;
@@ -197,7 +198,7 @@ mod tests {
         u32::from_le_bytes(bytes)
     }
 
-    /// A capability's place, found as software finds it.
+    /// Returns a capability's offset, found as software finds it.
     fn capability(config: &ConfigSpace, id: u32) -> u64 {
         let mut at = word(config, 0x34) & 0xff;
         while word(config, at.into()) & 0xff != id {
@@ -226,7 +227,7 @@ mod tests {
         capability(&config, 1);
     }
 
-    /// `pci-driver` reads it, as a driver that is not ours would.
+    /// The crate `pci-driver` reads the space, as a third party's driver would.
     #[test]
     fn a_library_for_drivers_finds_its_way_in_it() {
         use pci_driver::{
@@ -245,7 +246,7 @@ mod tests {
         let read = PciConfig::backed_by(&memory);
         assert_eq!(read.vendor_id().read().unwrap(), 0x1234);
         assert_eq!(read.subsystem_id().read().unwrap(), 0x9032);
-        // It has the three bytes of the class in the other order.
+        // The crate has the three bytes of the class in reverse order.
         assert_eq!(read.class_code().programming_interface().read().unwrap(), 2);
         assert!(!read.header_type().multi_function_device().read().unwrap());
         assert!(read.command().memory_space_enable().read().unwrap());
@@ -257,7 +258,7 @@ mod tests {
         assert_eq!(ids, [0x01, 0x10, 0x11]);
         assert_eq!(found.of_type::<PciExpressCapability>().unwrap().count(), 1);
         assert_eq!(found.of_type::<MsiXCapability>().unwrap().count(), 1);
-        // The null one, which stands for none.
+        // The null capability, which stands for an empty list.
         assert_eq!(read.extended_capabilities().unwrap().iter().count(), 1);
     }
 
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(config.write(4, &[0xff; 2]), Some(false));
         assert_eq!(word(&config, 4), 0x0010_0546);
         assert!(config.answers() && config.is_bus_master());
-        // In D3hot, the function is silent.
+        // In D3hot, the function does not answer.
         let power = capability(&config, 1) + 4;
         assert_eq!(config.write(power, &[3]), Some(false));
         assert!(!config.answers() && !config.is_bus_master());

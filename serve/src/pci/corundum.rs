@@ -1,25 +1,24 @@
-//! BAR0: the registers of Corundum's own that say what card it is, and that open its port; and the
-//! table of MSI-X.
+//! BAR0: Corundum's own registers, which identify the card and open its port; and the MSI-X table.
 
 use drdma_abi::register::TYPE_ID;
 use drdma_sim::wire::Port;
 
 use super::config::{BAR_SIZE, MSIX_PENDING, MSIX_TABLE, VECTORS};
 
-/// Where the interface's own list of blocks starts.
+/// Offset of the interface's own list of blocks.
 const INTERFACE: u32 = 0x8_0000;
 const PORT: u32 = INTERFACE + 0x40;
 const PORT_CONTROL: u32 = INTERFACE + 0x1000;
 const TRANSMIT: u32 = PORT_CONTROL + 0x10;
 const RECEIVE: u32 = PORT_CONTROL + 0x14;
-/// The port is open.
+/// Bit of a port's direction: the port is enabled.
 const ENABLE: u32 = 1 << 0;
-/// The link is up.
+/// Bit of a port's direction: the link is up.
 const UP: u32 = 1 << 16;
-/// Bytes of an entry of the table.
+/// Size of an entry of the MSI-X table in bytes.
 const ENTRY: u64 = 16;
 
-/// The constants, by offset. Blocks are {type, version, offset of the next one, ...}.
+/// Constant registers, by offset. Blocks are {type, version, offset of the next one, ...}.
 const CONSTANTS: &[(u32, u32)] = &[
     // The firmware: FPGA, firmware and its version, board and its version.
     (0x000, 0xffff_ffff),
@@ -30,7 +29,7 @@ const CONSTANTS: &[(u32, u32)] = &[
     (0x014, 0x0000_0001),
     (0x018, 0x10ee_9032),
     (0x01c, 0x0100_0000),
-    // One interface: its registers' place, number and distance, and its blocks' place there.
+    // One interface: offset, number and distance of its registers, and offset of its blocks there.
     (0x040, 0x0000_c000),
     (0x044, 0x0000_0400),
     (0x048, 0x60),
@@ -48,7 +47,7 @@ const CONSTANTS: &[(u32, u32)] = &[
     (INTERFACE + 0x10, 1),
     (INTERFACE + 0x20, 9_214),
     (INTERFACE + 0x24, 9_214),
-    // Its port: where the port's blocks are.
+    // The interface's port: offset of the port's blocks.
     (PORT, 0x0000_c002),
     (PORT + 0x04, 0x0000_0200),
     (PORT + 0x0c, PORT_CONTROL),
@@ -56,7 +55,7 @@ const CONSTANTS: &[(u32, u32)] = &[
     (PORT_CONTROL + 0x04, 0x0000_0300),
 ];
 
-/// The state behind BAR0.
+/// State behind BAR0.
 #[derive(Clone, Debug)]
 pub struct Corundum {
     port: Port,
@@ -65,14 +64,14 @@ pub struct Corundum {
 }
 
 impl Corundum {
-    /// As after reset: the port is closed, every vector masked.
+    /// The state after reset: the port is closed, every vector masked.
     pub fn new(link: bool) -> Self {
         let mut table = [0; VECTORS * ENTRY as usize];
         table.iter_mut().skip(12).step_by(ENTRY as usize).for_each(|byte| *byte = 1);
         Self { port: Port { transmit: false, receive: false }, link, table }
     }
 
-    /// Which ways the port is open.
+    /// Directions in which the port is open.
     pub fn port(&self) -> Port {
         self.port
     }
@@ -87,7 +86,7 @@ impl Corundum {
                 let at = self.table_at(offset).expect("an entry's word");
                 u32::from_le_bytes(self.table[at..at + 4].try_into().expect("four bytes"))
             }
-            // Nothing is ever pending: the card raises no interrupt.
+            // No interrupt is ever pending: the card raises none.
             _ if u64::from(offset) == MSIX_PENDING => 0,
             _ => CONSTANTS.iter().find(|(at, _)| *at == offset).map_or(0, |(_, value)| *value),
         }
@@ -116,7 +115,7 @@ impl Corundum {
 mod tests {
     use super::*;
 
-    /// Follows a list of blocks to the one of that type.
+    /// Follows a list of blocks to the one of type `wanted`.
     fn block(bar: &Corundum, start: u32, wanted: u32) -> u32 {
         let mut at = start;
         while bar.read(at) != wanted {

@@ -11,24 +11,24 @@ use super::{
     interrupts::Interrupts,
 };
 
-/// The regions: six BARs, the ROM, configuration space, VGA.
+/// Number of regions: six BARs, the ROM, configuration space, VGA.
 pub const REGIONS: u32 = 9;
 const BAR0: u32 = 0;
 const BAR2: u32 = 2;
 const CONFIG: u32 = 7;
 
-/// Why an access was not done.
+/// Error of an access.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccessError {
-    /// There is nothing at that place, or not of that width.
+    /// There is no register at that place, or not of that width.
     #[error("there is no register of {len} B at {offset:#x} in region {region}")]
     Place {
-        /// The region.
+        /// Index of the region.
         region: u32,
-        /// Where in it.
+        /// Offset in the region.
         offset: u64,
-        /// Bytes of the access.
+        /// Length of the access in bytes.
         len: usize,
     },
     /// The card failed.
@@ -37,7 +37,7 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// Its number.
+    /// Error number for the client.
     pub fn errno(&self) -> Errno {
         match self {
             Self::Place { .. } => Errno::INVAL,
@@ -53,14 +53,14 @@ pub struct Function {
     has_wire: bool,
     config: ConfigSpace,
     corundum: Corundum,
-    /// What happens at interrupts.
+    /// Events for interrupts.
     pub interrupts: Interrupts,
     card: Box<dyn Slot>,
     network: Network,
 }
 
 impl Function {
-    /// Puts a card, whose wire is `network`, into a slot; as after reset.
+    /// Puts a card, whose wire is `network`, into a slot; the function is in its state after reset.
     pub fn new(card: Box<dyn Slot>, network: Network, link: Link, has_wire: bool) -> Self {
         network.plug_cable();
         let mut function = Self {
@@ -81,19 +81,19 @@ impl Function {
         &mut *self.card
     }
 
-    /// The memory that the card reaches.
+    /// Memory that the card can access.
     pub fn host(&mut self) -> &mut Host {
         self.card.host()
     }
 
-    /// Lets what the registers say take effect.
+    /// Applies the state of the registers to card, host and network.
     fn apply(&mut self) {
         self.card.host().set_bus_master(self.config.is_bus_master());
         self.network.set_port(self.corundum.port());
     }
 
-    /// Resets the function: the whole card, configuration space, the port. Memory stays mapped, and
-    /// interrupts set up.
+    /// Resets the function: the whole card, configuration space, the port. Mapped memory and the
+    /// events for interrupts stay.
     ///
     /// # Errors
     /// The card does not answer afterwards.
@@ -104,7 +104,8 @@ impl Function {
         self.card.reset_function()
     }
 
-    /// Whether a region can be accessed, and its bytes; `None` if there is no such region.
+    /// Returns whether a region can be accessed, and its size in bytes; `None` if there is no such
+    /// region.
     pub fn region(index: u32) -> Option<(bool, u64)> {
         match index {
             BAR0 | BAR2 => Some((true, BAR_SIZE)),
@@ -113,10 +114,10 @@ impl Function {
         }
     }
 
-    /// Reads from a region. While the function does not answer at its BARs, they read as ones.
+    /// Reads from a region. While the function does not answer at its BARs, these read as ones.
     ///
     /// # Errors
-    /// There is no such place, or the card failed.
+    /// The place does not exist, or the card failed.
     pub fn read(&mut self, region: u32, offset: u64, into: &mut [u8]) -> Result<(), AccessError> {
         if region == CONFIG {
             let len = into.len();
@@ -130,7 +131,7 @@ impl Function {
         }
         let mut rest = into;
         while !rest.is_empty() {
-            // Whatever part of a word is asked for, the word is read.
+            // A read of a part of a word reads the whole word.
             let skip = at as usize % 4;
             let (part, after) = rest.split_at_mut(rest.len().min(4 - skip));
             let word = self.read_word(region, at & !3)?.to_le_bytes();
@@ -149,10 +150,10 @@ impl Function {
     }
 
     /// Writes to a region: to BARs whole words, in order. While the function does not answer at its
-    /// BARs, nothing is written there.
+    /// BARs, writes to these are ignored.
     ///
     /// # Errors
-    /// There is no such place, or the card failed.
+    /// The place does not exist, or the card failed.
     pub fn write(&mut self, region: u32, offset: u64, bytes: &[u8]) -> Result<(), AccessError> {
         let wrong = || AccessError::Place { region, offset, len: bytes.len() };
         if region == CONFIG {
@@ -185,7 +186,7 @@ impl Function {
     }
 }
 
-/// The offset in a BAR of an access that lies in it.
+/// Checks that an access is inside a BAR, and returns its offset there.
 fn check_bar(region: u32, offset: u64, len: usize) -> Result<u32, AccessError> {
     let fits = offset.checked_add(len as u64).is_some_and(|end| end <= BAR_SIZE);
     match (region, fits) {
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!((0..12).filter(|index| Function::region(*index).is_some()).count(), 9);
     }
 
-    /// A card that does not answer any more.
+    /// A card that no longer answers.
     #[derive(Default)]
     struct Dead(Host);
 
@@ -327,7 +328,7 @@ mod tests {
         function.write(2, IP.offset.into(), &[9; 4]).unwrap();
         function.write(0, 0x81010, &[1, 0, 0, 0]).unwrap();
         assert!(function.network.is_transmitting());
-        // The bit of a function-level reset, as software finds it.
+        // Writes the bit of a function-level reset, as software finds it.
         function.write(7, 0x79, &[0x80]).unwrap();
         assert_eq!(read(&mut function, 7, 4) & 6, 0);
         assert!(function.host().write(0x1000, &[1]).is_err(), "no bus master");

@@ -1,7 +1,7 @@
-//! The function's interrupts: which events the client wants to see them as.
+//! The function's interrupts: the events by which the client receives them.
 //!
 //! The application block of Corundum has no interrupt, so that the card raises none; a client may
-//! still set events up, and let them happen to try them.
+//! still set up events, and trigger them for a test.
 
 use std::{fs::File, io::Write};
 
@@ -12,12 +12,12 @@ use rustix::{
 
 use super::config::VECTORS;
 
-/// The index of MSI-X among the kinds: INTx, MSI, MSI-X, errors, requests.
+/// Index of MSI-X among the kinds of interrupts: INTx, MSI, MSI-X, errors, requests.
 const MSIX: u32 = 2;
-/// Kinds of interrupts.
+/// Number of kinds of interrupts.
 pub const KINDS: u32 = 5;
 
-/// Flags of a kind: it is told by events; as a set it cannot grow.
+/// Flags of a kind: it uses events; its set of vectors cannot be enlarged.
 const EVENTS: u32 = 1 << 0;
 const NO_RESIZE: u32 = 1 << 3;
 
@@ -28,24 +28,24 @@ const DATA_EVENTS: u32 = 1 << 2;
 const ACTION: u32 = 0x38;
 const TRIGGER: u32 = 1 << 5;
 
-/// A request to set interrupts up, or to let them happen.
+/// A request to set up interrupts, or to trigger them.
 #[derive(Debug)]
 pub struct Setting<'a> {
-    /// What the data are, and what is to be done.
+    /// Type of the data, and action.
     pub flags: u32,
-    /// The kind.
+    /// Index of the kind.
     pub index: u32,
-    /// The first vector.
+    /// Index of the first vector.
     pub start: u32,
-    /// Vectors.
+    /// Number of vectors.
     pub count: u32,
-    /// A byte each, if the data are those.
+    /// One byte for each vector, if the data are of that type.
     pub data: &'a [u8],
-    /// An event each, or none to set none up, if the data are those.
+    /// One event for each vector, or none to remove them, if the data are of that type.
     pub events: Vec<File>,
 }
 
-/// The events, by vector.
+/// Events of the vectors.
 #[derive(Debug)]
 pub struct Interrupts {
     events: [Option<File>; VECTORS],
@@ -58,7 +58,7 @@ impl Default for Interrupts {
 }
 
 impl Interrupts {
-    /// Flags and vectors of a kind; `None` if there is none.
+    /// Returns flags and number of vectors of a kind; `None` if there is no such kind.
     pub fn info(index: u32) -> Option<(u32, u32)> {
         match index {
             MSIX => Some((EVENTS | NO_RESIZE, VECTORS as u32)),
@@ -66,10 +66,10 @@ impl Interrupts {
         }
     }
 
-    /// Does as told.
+    /// Carries out a request.
     ///
     /// # Errors
-    /// `EINVAL`: there are not such vectors, or not such actions.
+    /// `EINVAL`: the vectors or the action do not exist.
     pub fn set(&mut self, setting: Setting<'_>) -> Result<(), Errno> {
         let Setting { flags, index, start, count, data, events } = setting;
         let (_, vectors) = Self::info(index).ok_or(Errno::INVAL)?;
@@ -85,7 +85,7 @@ impl Interrupts {
                 let wanted = range.zip(data).filter(|(_, wanted)| **wanted != 0);
                 wanted.for_each(|(vector, _)| self.raise(vector));
             }
-            // A client that has none for these vectors sends none at all.
+            // Without events for these vectors, a client sends no descriptors at all.
             DATA_EVENTS if events.is_empty() => self.events[range].fill_with(|| None),
             DATA_EVENTS if events.len() == range.len() => {
                 for (slot, event) in self.events[range].iter_mut().zip(events) {
@@ -97,15 +97,15 @@ impl Interrupts {
         Ok(())
     }
 
-    /// Lets a vector's interrupt happen; without an event, nobody sees it.
+    /// Triggers a vector's interrupt; without an event, this has no effect.
     fn raise(&mut self, vector: usize) {
         let Some(event) = &mut self.events[vector] else { return };
-        // A full counter has interrupts enough, and is not waited for.
+        // A full counter is not waited for: it holds enough interrupts.
         let mut fds = [PollFd::new(&*event, PollFlags::OUT)];
         let has_room = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok()
             && fds[0].revents().contains(PollFlags::OUT);
         if has_room {
-            // A client that gave something else than an event has itself to blame.
+            // If the client's descriptor is no event, the error is ignored.
             let _ = event.write(&1_u64.to_ne_bytes());
         }
     }
@@ -149,11 +149,11 @@ mod tests {
         assert_eq!((count(&mut one), count(&mut two)), (1, 1));
         set(&mut interrupts, 0x22, [2, 3, 2], &[0, 1], &[]).unwrap();
         assert_eq!((count(&mut one), count(&mut two)), (0, 1));
-        // No event for one of them.
+        // One of the vectors has no event.
         set(&mut interrupts, 0x24, [2, 4, 1], &[], &[]).unwrap();
         set(&mut interrupts, 0x21, [2, 3, 2], &[], &[]).unwrap();
         assert_eq!((count(&mut one), count(&mut two)), (1, 0));
-        // All off.
+        // Turns all vectors off.
         set(&mut interrupts, 0x21, [2, 0, 0], &[], &[]).unwrap();
         set(&mut interrupts, 0x21, [2, 3, 1], &[], &[]).unwrap();
         assert_eq!(count(&mut one), 0);
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn an_event_that_is_full_is_not_waited_for() {
         let mut interrupts = Interrupts::default();
-        // One that blocks.
+        // An event that blocks when it is full.
         let mut full = File::from(eventfd(0, EventfdFlags::empty()).unwrap());
         full.write_all(&(u64::MAX - 1).to_ne_bytes()).unwrap();
         set(&mut interrupts, 0x24, [2, 0, 1], &[], &[&full]).unwrap();

@@ -1,5 +1,4 @@
-//! The PCI function that the card is: what stands between a host's accesses and the card's own
-//! registers.
+//! The PCI function of the card: the layer between a host's accesses and the card's own registers.
 //!
 //! | module | |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Memory for the frames of a message, which is used again when they are acknowledged: it is in the processor's cache then, and
-//! need not be made 0.
+//! Buffers for the frames of a message, which are reused when the frames are acknowledged: they are
+//! in the processor's cache then, and need not be cleared.
 
 use std::{
     mem,
@@ -10,19 +10,20 @@ use std::{
 use bytes::Bytes;
 use drdma_semantics::packets::FrameBuffer;
 
-/// The sizes of buffers that are kept, as powers of 2. Fewer bytes are in memory of their own, of their size.
+/// Binary logarithms of the sizes of buffers that are kept. Smaller requests get memory of exactly
+/// their size.
 const SIZES: RangeInclusive<u32> = 12..=16;
-/// Buffers of a size that are kept.
+/// Number of buffers of a size that are kept.
 const KEPT: usize = 64;
 
 type Kept = [Vec<FrameBuffer>; 5];
 
-/// Buffers that no frame is in.
+/// The buffers that no frame uses.
 #[derive(Clone, Debug, Default)]
 pub struct Buffers(Arc<Mutex<Kept>>);
 
 impl Buffers {
-    /// A buffer for about so many bytes.
+    /// Takes a buffer for about `capacity` bytes.
     pub fn take(&self, capacity: usize) -> Buffer {
         let size = capacity.next_power_of_two().ilog2();
         let Some(place) = size.checked_sub(*SIZES.start()).filter(|_| SIZES.contains(&size)) else {
@@ -39,21 +40,22 @@ impl Buffers {
     }
 }
 
-/// A buffer that is in use.
+/// A buffer in use.
 #[derive(Debug)]
 pub struct Buffer {
     frames: FrameBuffer,
-    /// Where it goes when it is dropped.
+    /// Pool that the buffer returns to when it is dropped, and the index of its size there.
     home: Option<(Buffers, usize)>,
 }
 
 impl Buffer {
-    /// What is in it.
+    /// The frames in the buffer.
     pub fn frames(&mut self) -> &mut FrameBuffer {
         &mut self.frames
     }
 
-    /// The frames, until the last of their bytes is dropped.
+    /// Returns the bytes of the frames; the buffer returns to its pool when the last handle of them
+    /// is dropped.
     pub fn into_bytes(mut self) -> Bytes {
         match self.home {
             Some(_) => Bytes::from_owner(self),

@@ -1,5 +1,5 @@
-//! Congestion control: packets that met congestion are answered with CNPs, and CNPs limit the rate of what is
-//! sent on RC.
+//! Congestion control: packets that met congestion are answered with CNPs, and CNPs limit the
+//! sending rate of RC queue pairs.
 
 use drdma_abi::{
     register::counter,
@@ -19,7 +19,7 @@ impl SoftCard {
         Settings::new(|register| self.registers.get(register))
     }
 
-    /// The connected queue pair that a frame's sender is the peer of.
+    /// Index of the connected queue pair whose peer is a frame's sender.
     fn connected(&self, frame: &Frame<'_>) -> Option<usize> {
         let numbers = self.tables.by_number.get(&frame.bth.dest_qp)?;
         numbers.iter().copied().find(|index| {
@@ -29,7 +29,7 @@ impl SoftCard {
         })
     }
 
-    /// Answers a packet that met congestion.
+    /// Queues a CNP for a packet that met congestion.
     pub(super) fn notify(&mut self, frame: &Frame<'_>) {
         if !frame.is_marked() {
             return;
@@ -41,7 +41,7 @@ impl SoftCard {
         }
     }
 
-    /// Sends the next CNP; gives the cycles that takes.
+    /// Sends the next CNP; returns the number of cycles that this takes.
     pub(super) fn send_notice(&mut self) -> Option<u64> {
         let index = self.notices.pop_front()?;
         self.counters.add(&counter::CNPS_SENT, 1);
@@ -73,7 +73,7 @@ impl SoftCard {
         self.tables.queue_pairs[index].limiter.is_some()
     }
 
-    /// True if a queue pair may send a packet now. If not, it is looked at again when it may.
+    /// True if a queue pair may send a packet now. If not, it is tried again when it may.
     pub(super) fn may_send(&mut self, index: usize) -> bool {
         if !self.is_limited(index) {
             return true;
@@ -90,7 +90,7 @@ impl SoftCard {
         false
     }
 
-    /// A queue pair sends a packet with so many bytes of payload.
+    /// Notes that a queue pair sends a packet with `payload` bytes of payload.
     pub(super) fn pace(&mut self, index: usize, payload: u32) {
         if !self.is_limited(index) {
             return;
@@ -105,7 +105,7 @@ impl SoftCard {
         }
     }
 
-    /// Goes on with queue pairs that may send again.
+    /// Resumes queue pairs that may send again.
     pub(super) fn end_pauses(&mut self) {
         while let Some((at, index)) = self.paced.first().copied()
             && at <= self.cycles

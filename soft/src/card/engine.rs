@@ -31,27 +31,29 @@ use drdma_semantics::{
     requester::{Sent, What},
 };
 
-/// Packets that may be unacknowledged on a queue pair: a quarter of the sequence numbers.
+/// Largest number of unacknowledged packets of a queue pair: a quarter of the sequence numbers.
 const MAX_IN_FLIGHT: u32 = 1 << 22;
-/// Requests that a queue may have started without a completion.
+/// Largest number of requests that a queue may have started without a completion.
 const MAX_REQUESTS: usize = 1 << 16;
-/// Doorbells that are remembered; more than any host rings before the card gets to run.
+/// Largest number of doorbells that are queued; more than any host rings before the card gets to
+/// run.
 const MAX_DOORBELLS: usize = 1 << 20;
-/// Cycles to read and check a request.
+/// Number of cycles to read and check a request.
 const REQUEST_CYCLES: u64 = 16;
 
-/// Packets of a message that an endpoint sends together, at most: of 4 KiB, so many are one datagram to be cut into segments.
+/// Largest number of packets of a message that an endpoint sends together: packets of 4 KiB are
+/// then one datagram that is cut into segments.
 const BURST: usize = 15;
-/// Bytes of a packet beside its payload, at most: what is reserved for them.
+/// Largest number of bytes of a packet beside its payload: the room that is reserved for headers.
 const HEADERS: usize = 100;
 
-/// What became of the next request of a queue.
+/// Result of trying to start the next request of a queue.
 enum Start {
-    /// It was started, or refused.
+    /// The request was started, or refused.
     Started,
-    /// It fails, when nothing is left to be sent before it on this queue pair.
+    /// The request fails as soon as nothing before it is left to be sent on this queue pair.
     Fails(u32),
-    /// It waits for such a failure.
+    /// The request waits for such a failure.
     Waits,
 }
 
@@ -69,8 +71,9 @@ impl SoftCard {
         }
     }
 
-    /// Sends a packet or starts a request; gives the cycles that took, or `None` if there is
-    /// nothing to do. What is sent back goes before what is sent again, and that before what is new.
+    /// Sends a packet or starts a request; returns the number of cycles that this takes, or `None`
+    /// if there is nothing to do. Answers have priority over retransmissions, and these over new
+    /// packets.
     pub(super) fn step(&mut self) -> Option<u64> {
         if let Some(cycles) =
             self.send_notice().or_else(|| self.send_reply()).or_else(|| self.resend())
@@ -82,17 +85,18 @@ impl SoftCard {
             if let Some(cycles) = self.send_packet(at, &taken) {
                 return Some(cycles);
             }
-            // A later request waits for what an earlier one still has for the same queue pair.
+            // A later request waits for the rest of an earlier one for the same queue pair.
             let lanes = self.jobs[at].lanes.iter().filter(|lane| !lane.is_done());
             taken.extend(lanes.map(|lane| lane.qp));
         }
-        // Every request is started in its turn, so that none overtakes another on a queue pair; only a
-        // failure waits for what is before it, and whoever names its queue pair with it.
+        // Requests are started in turn, so that none overtakes another on a queue pair. Only a
+        // failure waits for the packets before it, and requests that name its queue pair wait with
+        // it.
         let mut failing = HashSet::new();
         let mut at = 0;
         while let Some((index, producer)) = self.doorbells.get(at).copied() {
             let queue = &self.tables.send_queues[index as usize];
-            // Nothing new, or more than the ring holds: not a doorbell that a driver rings.
+            // Nothing is posted, or more than the ring holds: no driver rings such a doorbell.
             let posted = producer.wrapping_sub(queue.position);
             if !queue.is_running() || posted == 0 || posted > queue.blocks() {
                 self.doorbells.remove(at);
@@ -111,9 +115,9 @@ impl SoftCard {
         None
     }
 
-    /// Reads and checks the next request of a queue. One that fails must wait with that for what earlier
-    /// requests still have for its queue pair, one of `taken`; one that names a queue pair that is `failing`
-    /// so waits, too.
+    /// Reads and checks the next request of a queue. A request that fails waits until earlier
+    /// requests have sent everything to its queue pair, if that is one of `taken`; a request that
+    /// names a queue pair in `failing` waits as well.
     fn start_request(
         &mut self,
         index: u32,
@@ -152,7 +156,7 @@ impl SoftCard {
         let max_rd_atomic = self.max_rd_atomic(&posted);
         let checked = reliable::check_entry(&entry, &posted, max_rd_atomic, &self.tables, &memory);
         let admitted = checked.and_then(|checked| {
-            // Of what comes back, the length was checked with where it goes.
+            // The length of an answer was checked with its target regions.
             let admitted = match checked.fetch {
                 Some(_) => vec![Admitted { messages: Messages::of_equal(0, 0, 1), limits: vec![] }],
                 None => checks::check_contents(&checked.request, posted.pd, &self.tables, &memory)?,
@@ -203,7 +207,7 @@ impl SoftCard {
         Start::Started
     }
 
-    /// How the DMA reads of a request are planned.
+    /// Parameters of planning the DMA reads of a request.
     fn settings(&self, request: &Request) -> Settings {
         request.settings(Settings {
             max_read: self.registers.get(&MAX_READ),
@@ -212,14 +216,14 @@ impl SoftCard {
         })
     }
 
-    /// READs and atomics that the owner of a queue may have outstanding.
+    /// Number of READs and atomics that the owner of a queue may have outstanding.
     fn max_rd_atomic(&self, posted: &Posted) -> u8 {
         let owner = posted.owner.and_then(|qp| self.tables.queue_pairs.get(qp as usize));
         owner.map_or(0, |queue_pair| queue_pair.attributes.max_rd_atomic)
     }
 
-    /// The entry at a queue's position, as many granules as its head says, if the head is right.
-    /// Otherwise, the name that stands in it, or 0 if it cannot be read.
+    /// Reads the entry at a queue's position, as many granules as its head says. If the head is
+    /// invalid, the error is the entry's name, or 0 if it cannot be read.
     fn read_entry(&mut self, index: u32, posted: &Posted) -> Result<Vec<u8>, u64> {
         let mut bytes = vec![0; BLOCK];
         self.read_blocks(index, posted.position, &mut bytes).map_err(|_| 0u64)?;
@@ -252,7 +256,7 @@ impl SoftCard {
         Ok(())
     }
 
-    /// A request that fails its checks: no packet of it is sent.
+    /// Completes a request that fails its checks: no packet of it is sent.
     fn refuse(
         &mut self,
         index: u32,
@@ -271,7 +275,7 @@ impl SoftCard {
         }
     }
 
-    /// The headers of a queue pair's packets.
+    /// Header fields of a queue pair's packets.
     pub(super) fn flow(&self, qp: u32) -> Flow {
         let entry = &self.tables.queue_pairs[qp as usize].entry;
         let mac_high = u64::from(self.registers.get(&MAC_HIGH) & 0xffff);
@@ -292,8 +296,8 @@ impl SoftCard {
         }
     }
 
-    /// Sends the next packet of the job `at`, or finds that it is over; gives the cycles that took.
-    /// `None` if all that it has to send must wait: queue pairs of `taken` are earlier jobs'.
+    /// Sends the next packet of the job `at`, or ends the job; returns the number of cycles that
+    /// this takes. `None` if the rest must wait: queue pairs in `taken` belong to earlier jobs.
     fn send_packet(&mut self, at: usize, taken: &HashSet<u32>) -> Option<u64> {
         let id = self.jobs[at].id;
         if self.tables.send_queues[id.queue as usize].get(id.serial).is_none() {
@@ -356,13 +360,14 @@ impl SoftCard {
         }
     }
 
-    /// Sends packets of a lane, up to the end of its message: an endpoint several, the reference card one. Gives the cycles
-    /// that those took which were sent, and with which status the request fails if one could not be.
+    /// Sends packets of a lane, up to the end of its message: an endpoint several, the reference
+    /// card one. Returns the number of cycles of the packets that were sent, and the request's
+    /// status if one could not be.
     fn send_burst(&mut self, job: &mut Job, lane: usize) -> (u64, Result<(), Status>) {
         let (id, mtu) = (job.id, job.lanes[lane].flow.mtu);
         let reliable = job.lanes[lane].flow.transport == Transport::Rc;
         let qp = job.lanes[lane].qp as usize;
-        // Their rate is looked at packet by packet.
+        // The rate of a limited queue pair is checked packet by packet.
         let most = if self.is_endpoint && !self.is_limited(qp) { BURST } else { 1 };
         let begins = !job.lanes[lane].has_begun();
         let first_psn = self.tables.queue_pairs[qp].requester.next_psn();
@@ -430,15 +435,16 @@ impl SoftCard {
         (cycles, sent)
     }
 
-    /// True if a request before this one on its queue failed: what has not begun sends nothing.
+    /// True if a request before this one on its queue failed: a lane that has not begun sends
+    /// nothing then.
     fn is_behind_failure(&self, id: RequestId) -> bool {
         let queue = &self.tables.send_queues[id.queue as usize];
         let before = id.serial.saturating_sub(queue.first_serial) as usize;
         queue.stopped && queue.in_flight.iter().take(before).any(|other| other.failed.is_some())
     }
 
-    /// True if a lane's queue pair was reset, or came into the error state, since the request was
-    /// admitted, and the lane is not done.
+    /// True if a lane is not done, and its queue pair was reset, or went to the error state, since
+    /// the request was admitted.
     fn is_gone(&self, lane: &Lane) -> bool {
         let queue_pair = &self.tables.queue_pairs[lane.qp as usize];
         !lane.is_done() && (queue_pair.error || queue_pair.generation != lane.generation)
@@ -449,7 +455,7 @@ impl SoftCard {
         while let Some(planner) = &mut job.planner
             && job.planned < bytes
         {
-            // What cannot be read stops the packets, too.
+            // If planning cannot read something, sending the packets fails as well.
             match planner.next_window(&self.host) {
                 Ok(Some(window)) => {
                     job.planned += window.payload_bytes;
@@ -484,7 +490,7 @@ impl SoftCard {
         }
     }
 
-    /// The same for one queue; false if there is no room.
+    /// Writes the completions that are due of one queue; false if there is no room.
     fn complete_queue(&mut self, index: u32) -> bool {
         let queue = &mut self.tables.send_queues[index as usize];
         while let Some(request) = queue.in_flight.front().copied() {

@@ -1,4 +1,4 @@
-//! A request that was admitted and is being sent, packet by packet.
+//! A request that was admitted and is sent packet by packet.
 
 use std::ops::Range;
 
@@ -24,49 +24,49 @@ use drdma_semantics::{
     stream::{Begun, MessageStream},
 };
 
-/// A request that is being sent.
+/// An admitted request that is being sent.
 #[derive(Debug)]
 pub struct Job {
-    /// The request.
+    /// Identification of the request.
     pub id: RequestId,
-    /// Where to, in the request's order.
+    /// Destinations, in the request's order.
     pub lanes: Vec<Lane>,
     /// Plans the DMA reads ahead of the packets, for the counters.
     pub planner: Option<Planner>,
-    /// Payload bytes planned.
+    /// Number of payload bytes planned.
     pub planned: u64,
-    /// Payload bytes sent.
+    /// Number of payload bytes sent.
     pub sent: u64,
-    /// The lane whose turn it is.
+    /// Index of the lane that sends next.
     turn: usize,
 }
 
 /// One destination of a job.
 #[derive(Debug)]
 pub struct Lane {
-    /// The queue pair.
+    /// Index of the queue pair.
     pub qp: u32,
     /// The queue pair's generation when the request was admitted.
     pub generation: u64,
-    /// Headers.
+    /// Header fields of the packets.
     pub flow: Flow,
-    /// What it waits for, and what its packets say beside that.
+    /// Conditions that the lane waits for, and further header fields of its packets.
     pub extras: Extras,
-    /// What it asks the peer for, instead of sending messages.
+    /// Data that the lane requests from the peer, instead of sending messages.
     pub fetch: Option<Fetch>,
     opcode: Opcode,
     imm: u32,
     rkey: u32,
-    /// Where the next message of a WRITE goes.
+    /// Remote address of the next message of a WRITE.
     remote_addr: u64,
-    /// Where the next message of each column of a WRITE by columns goes, and with which key.
+    /// Remote address and key of the next message of each column of a WRITE by columns.
     remote_columns: Vec<(u64, u32)>,
     messages: Messages,
-    /// How many those are.
+    /// Number of messages.
     count: u64,
     next_message: u64,
     payload: Payload,
-    /// The message that is being sent, and its bytes that were.
+    /// The message that is being sent, and its progress.
     current: Option<Current>,
 }
 
@@ -74,22 +74,22 @@ pub struct Lane {
 #[derive(Clone, Copy, Debug)]
 struct Current {
     head: MessageHead,
-    /// Its bytes that were sent.
+    /// Number of bytes of the message that were sent.
     offset: u32,
-    /// The column that it is of, in a WRITE by columns.
+    /// Column of the message, in a WRITE by columns.
     column: usize,
 }
 
 /// The payload of a lane as a stream of bytes.
 #[derive(Debug)]
 enum Payload {
-    /// It is in host memory, and goes by columns, or its rows must be walked to be told.
+    /// Rows in host memory that go by columns, or must be walked to know their messages.
     Walked(Box<MessageStream>),
-    /// It is in host memory, in rows that were found.
+    /// Rows in host memory whose numbers were found at the start.
     Copied(RowCopies),
-    /// It is in host memory.
+    /// Units in host memory that are found one by one.
     Fetched(Stream),
-    /// It stood in the entry, and is one packet.
+    /// An inline payload, which is one packet.
     Inline(Vec<u8>),
 }
 
@@ -108,7 +108,7 @@ impl Payload {
     }
 }
 
-/// The units of a lane, and how far they were read.
+/// The units of a lane, and the progress of reading them.
 #[derive(Debug)]
 struct Stream {
     units: Units,
@@ -125,7 +125,7 @@ impl Stream {
             let Some(fragment) = self.unit.get(self.at) else {
                 self.at = 0;
                 if !self.units.next(memory, &mut self.unit)? {
-                    // A bitmap or an array of ids that lost rows since they were counted.
+                    // A bitmap or an array of ids has fewer rows than were counted.
                     return Err(Fault { addr: 0, len: out.len() - done });
                 }
                 continue;
@@ -147,23 +147,24 @@ impl Stream {
 /// A frame to send.
 #[derive(Debug)]
 pub struct Outgoing {
-    /// Where it lies among the frames that it was put behind; it is without FCS.
+    /// Range of the frame's bytes in the buffer that it was appended to, without FCS.
     pub frame: Range<usize>,
-    /// Its payload bytes.
+    /// Number of payload bytes.
     pub payload: u32,
-    /// It asks for an acknowledgement.
+    /// The packet asks for an acknowledgement.
     pub asks: bool,
-    /// It is its message's last.
+    /// The packet is the last one of its message.
     pub ends: bool,
-    /// It is the lane's last.
+    /// The packet is the last one of its lane.
     pub last: bool,
-    /// It asks for something: the sequence numbers of the answer, and for a READ what it asks for.
+    /// For a READ or an atomic: the number of sequence numbers of the answer, and a READ's request.
     pub fetch: Option<(u32, Option<Reth>)>,
 }
 
 impl Job {
-    /// A job for an admitted request, of whose destinations `rows` are the rows that were found. The DMA reads are planned if there are
-    /// `settings`. `lane` gives for each destination the queue pair's generation and headers.
+    /// Makes the job of an admitted request, with the rows of its destinations in `rows` if they
+    /// were found. The DMA reads are planned if there are `settings`. `lane` gives for each
+    /// destination the queue pair's generation and header fields.
     pub fn new(
         id: RequestId,
         request: &Request,
@@ -215,8 +216,8 @@ impl Job {
         Self { id, lanes, planner, planned: 0, sent: 0, turn: 0 }
     }
 
-    /// Gives the job's only lane what its request says beside. A READ or an atomic is one message whose
-    /// bytes come back.
+    /// Sets the further options of the request for the job's only lane. A READ or an atomic is one
+    /// message, whose bytes are those of the answer.
     #[must_use]
     pub fn with(mut self, extras: Extras, fetch: Option<Fetch>) -> Self {
         for lane in &mut self.lanes {
@@ -237,16 +238,16 @@ impl Job {
         self
     }
 
-    /// Payload bytes of all messages.
+    /// Number of payload bytes of all messages.
     pub fn bytes(&self) -> u64 {
         self.lanes.iter().fold(0, |sum, lane| sum.wrapping_add(lane.messages.bytes() as u64))
     }
 
-    /// The lane that sends the next packet: lanes take turns, message by message, and one that may
-    /// not send is passed over. `Ok(None)` when everything was sent.
+    /// Returns the lane that sends the next packet: lanes take turns, message by message, and one
+    /// that may not send is skipped. `Ok(None)` when everything was sent.
     ///
     /// # Errors
-    /// [`Blocked`] if every lane that has something to send may not.
+    /// [`Blocked`] if none of the lanes with packets left may send.
     pub fn next_lane(
         &mut self,
         may_send: impl Fn(&Lane) -> bool,
@@ -266,10 +267,10 @@ impl Job {
         if blocked { Err(Blocked) } else { Ok(None) }
     }
 
-    /// Puts the next packet of a lane that is not done behind the bytes of `frames`.
+    /// Appends the next packet of a lane that is not done to `frames`.
     ///
     /// # Errors
-    /// If its payload cannot be read: the request's status. `frames` is as it was then.
+    /// The request's status, if the payload cannot be read. `frames` is unchanged then.
     pub fn send<M: HostMemory + ?Sized>(
         &mut self,
         index: usize,
@@ -319,7 +320,7 @@ impl Job {
     }
 }
 
-/// Bytes that come back.
+/// Number of bytes of the answer.
 fn fetched(fetch: Fetch) -> u32 {
     match fetch {
         Fetch::Read { len } => len,
@@ -328,7 +329,7 @@ fn fetched(fetch: Fetch) -> u32 {
 }
 
 impl Lane {
-    /// Puts the frame that asks the peer for something behind the bytes of `frames`.
+    /// Appends the frame of a READ or an atomic request to `frames`.
     fn ask(&self, fetch: Fetch, psn: u32, frames: &mut FrameBuffer) -> Outgoing {
         let (virtual_address, rkey, flow) = (self.remote_addr, self.rkey, &self.flow);
         let atomic = |swap, operands: AtomicOperands| {
@@ -351,7 +352,7 @@ impl Lane {
         Outgoing { frame, payload: 0, asks: true, ends: true, last: true, fetch: Some(fetch) }
     }
 
-    /// Bytes of payload that the message has still to come that is being sent, or of the next one if that is known.
+    /// Number of payload bytes left of the current message, or of the next one if that is known.
     pub fn left(&self) -> u32 {
         match self.current {
             Some(current) => current.head.len - current.offset,
@@ -360,25 +361,26 @@ impl Lane {
         }
     }
 
-    /// True if a packet of it was sent.
+    /// True if a packet of the lane was sent.
     pub fn has_begun(&self) -> bool {
         self.next_message > 0
     }
 
-    /// True if everything was sent.
+    /// True if all packets of the lane were sent.
     pub fn is_done(&self) -> bool {
         self.current.is_none() && self.next_message >= self.count
     }
 
-    /// The head of the next message.
+    /// Makes the head of the next message.
     ///
     /// # Errors
-    /// If its rows are no longer what they were when they were checked: the request's status.
+    /// The request's status, if its rows differ from those that were checked.
     fn start_message<M: HostMemory + ?Sized>(&mut self, memory: &M) -> Result<Current, Status> {
         let begun = match &mut self.payload {
             Payload::Walked(stream) => {
                 let begun = stream.next(memory).ok().flatten();
-                // Rows that became longer since: a datagram would not fit its packet.
+                // Rows may have become longer since they were checked: a datagram would not fit its
+                // packet.
                 let fits = |begun: &Begun| u128::from(begun.len) <= self.messages.longest();
                 begun.filter(fits).ok_or(Status::LocalProtectionError)?
             }
@@ -401,6 +403,6 @@ impl Lane {
     }
 }
 
-/// Every lane that has something to send awaits acknowledgements.
+/// All lanes with packets left wait for acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocked;

@@ -1,8 +1,9 @@
 //! The card in plain Rust: the whole register map, rings in mapped memory, packets to a
 //! [`Network`].
 //!
-//! It does what docs/semantics.md says and nothing about *how* the hardware does it: time passes by
-//! 1,024 cycles of 4 ns a call of `progress` (or as its owner says: [`crate::simulated`]), and a packet takes one cycle per 64 bytes.
+//! It implements docs/semantics.md, without a model of *how* the hardware does it: a call of
+//! `progress` takes 1,024 cycles of 4 ns (or as its owner says: [`crate::simulated`]), and a packet
+//! takes one cycle per 64 bytes.
 //!
 //! | module | |
 //! |---|---|
@@ -16,7 +17,7 @@
 //! | `receiving` | what a peer asks for, and receives |
 //! | `replies` | what is sent back |
 //! | `congestion` | packets that met congestion, and rates that are limited |
-//! | `timers` | how the card's time goes on |
+//! | `timers` | the card's time, from event to event |
 
 mod buffers;
 mod congestion;
@@ -151,7 +152,7 @@ impl Slot for SoftCard {
     }
 
     fn activity(&self) -> u64 {
-        // All but the cycles, which are the first.
+        // All counters except that of cycles, which is the first.
         (1..COUNTERS.len()).map(|index| u64::from(self.counters.word(index, false))).sum()
     }
 

@@ -1,4 +1,4 @@
-//! What arrives: frames, what a peer asks for, and the receives that it fills.
+//! Arriving frames: requests of peers, and the receives that they fill.
 
 use drdma_abi::{
     Layout as _,
@@ -49,14 +49,14 @@ impl SoftCard {
         }
     }
 
-    /// Leaves a frame to the host's NIC.
+    /// Passes a frame on to the host's NIC.
     fn pass_on(&mut self, frame: &[u8]) {
         if let Some(frames) = &mut self.host_frames {
             frames.push(frame.to_vec());
         }
     }
 
-    /// Takes what a peer asks for; false if it is for no queue pair.
+    /// Takes a request of a peer; false if it is for no queue pair.
     fn take_request(&mut self, frame: &Frame<'_>) -> bool {
         let found = self.tables.by_number.get(&frame.bth.dest_qp).and_then(|numbers| {
             let mut flows = numbers.iter().map(|index| (*index, self.flow(*index as u32)));
@@ -101,8 +101,8 @@ impl SoftCard {
         queue.is_some_and(|queue| queue.entry.shared == 1)
     }
 
-    /// The responder of a queue pair goes: a shared queue's receive that it has in use is flushed. (One of
-    /// its own is the driver's to flush.)
+    /// Removes the responder of a queue pair: a receive of a shared queue that it has in use is
+    /// flushed. (The driver flushes receives of its own queue.)
     pub(super) fn give_back_receive(&mut self, index: usize) {
         self.tables.abandon_appends(index);
         let responder = self.tables.queue_pairs[index].responder.as_deref_mut();
@@ -113,12 +113,13 @@ impl SoftCard {
         }
     }
 
-    /// A queue pair's responder fails: what its requester has in progress is flushed, too.
+    /// Handles the failure of a queue pair's responder: its requester's work in progress is flushed
+    /// as well.
     pub(super) fn fail_queue_pair(&mut self, index: usize) {
         self.break_queue_pair(index, Status::WrFlushError);
     }
 
-    /// A queue pair is in the error state from now on.
+    /// Puts a queue pair in the error state.
     pub(super) fn set_error(&mut self, index: usize) {
         self.tables.queue_pairs[index].error = true;
         self.tables.abandon_appends(index);
@@ -132,8 +133,8 @@ impl SoftCard {
         }
     }
 
-    /// The oldest receive of a queue pair's own queue is flushed, which halts it: the driver does so
-    /// with the others.
+    /// Flushes the oldest receive of a queue pair's own queue, which halts the queue: the driver
+    /// flushes the others.
     fn flush_receives(&mut self, index: usize) {
         let Some(number) = self.tables.queue_pairs[index].receive_queue().map(usize::from) else {
             return;
@@ -218,7 +219,7 @@ impl SoftCard {
         Ok(())
     }
 
-    /// Completes a receive of a queue pair. One that fails is the last of the queue pair's own queue.
+    /// Completes a receive of a queue pair. A failed one is the last of the queue pair's own queue.
     fn complete_receive(&mut self, index: usize, received: Received) {
         let number = self.tables.queue_pairs[index].attributes.receive_queue;
         let Some(queue) = self.tables.receive_queues.get_mut(usize::from(number)) else { return };
@@ -250,7 +251,7 @@ impl SoftCard {
         self.complete_receives();
     }
 
-    /// Writes the completions of receives that there is room for.
+    /// Writes those completions of receives for which there is room.
     pub(super) fn complete_receives(&mut self) {
         let mut late = std::mem::take(&mut self.late_receives);
         late.retain(|(number, completion)| {
@@ -270,12 +271,12 @@ impl SoftCard {
     }
 }
 
-/// The completion of a receive that appended.
+/// Makes the completion of a receive that appended.
 fn appended(completion: &ReceiveCompletion, first_row: u32) -> AppendCompletion {
     AppendCompletion { first_row, ..AppendCompletion::decode(&completion.to_bytes()) }
 }
 
-/// What a queue pair's responder reaches.
+/// Environment of a queue pair's responder.
 struct Reach<'a> {
     card: &'a mut SoftCard,
     queue_pair: usize,

@@ -9,7 +9,7 @@ use drdma_abi::{
 };
 use drdma_driver::CardError;
 
-/// What stands at an offset.
+/// Item of the register space at an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A global register.
@@ -18,11 +18,11 @@ pub enum Target {
     Counter(usize, bool),
     /// A word of a table entry: the table, the entry's index, the byte offset in the entry.
     Table(&'static Table, u32, u32),
-    /// Nothing: reads as 0, writes are ignored.
+    /// No item: reads as 0, writes are ignored.
     Nothing,
 }
 
-/// Finds what stands at `offset`.
+/// Returns the item at `offset`.
 pub fn find(offset: u32) -> Result<Target, CardError> {
     if offset >= BAR2_SIZE || !offset.is_multiple_of(4) {
         return Err(CardError::Register { offset });
@@ -62,7 +62,7 @@ impl Default for Registers {
     }
 }
 
-/// The place of the register at each offset, counted in words.
+/// Index of the register at each offset, counted in words.
 const PLACES: [u8; WORDS] = {
     let mut places = [u8::MAX; WORDS];
     let mut place = 0;
@@ -72,7 +72,7 @@ const PLACES: [u8; WORDS] = {
     }
     places
 };
-/// Words that the global registers lie in.
+/// Number of words that the global registers occupy.
 const WORDS: usize = 256;
 
 impl Registers {
@@ -80,12 +80,12 @@ impl Registers {
         usize::from(PLACES[register.offset as usize / 4])
     }
 
-    /// A register's value.
+    /// Value of a register.
     pub fn get(&self, register: &Register) -> u32 {
         self.values[Self::index(register)]
     }
 
-    /// Sets a register's value, whoever may do so.
+    /// Sets a register's value, even if the host may not write it.
     pub fn set(&mut self, register: &Register, value: u32) {
         self.values[Self::index(register)] = value;
     }
@@ -102,12 +102,12 @@ impl Counters {
         ((counter.offset - COUNTERS_OFFSET) / 8) as usize
     }
 
-    /// The word of a counter.
+    /// Low or high word of a counter.
     pub fn word(&self, index: usize, high: bool) -> u32 {
         (self.values[index] >> if high { 32 } else { 0 }) as u32
     }
 
-    /// Counts.
+    /// Adds `by` to a counter.
     pub fn add(&mut self, counter: &Counter, by: u64) {
         let value = &mut self.values[Self::index(counter)];
         *value = value.wrapping_add(by);

@@ -1,4 +1,4 @@
-//! What a queue pair sends back: acknowledgements, and the answers to READs and atomics.
+//! Answers of a queue pair: acknowledgements, and the data of READs and atomics.
 
 use bytes::Bytes;
 use drdma_abi::{
@@ -26,7 +26,7 @@ use drdma_semantics::{
 };
 
 impl SoftCard {
-    /// Queues an answer. An acknowledgement takes the place of one that has not left.
+    /// Queues an answer. An acknowledgement replaces one that was not sent yet.
     pub(super) fn reply(&mut self, index: usize, answer: Answer) {
         let is_ack = |answer: &Answer| {
             matches!(answer, Answer::Acknowledge { syndrome, .. }
@@ -46,7 +46,8 @@ impl SoftCard {
         }
     }
 
-    /// Sends the next answer, or a packet of it; gives the cycles that takes. Queue pairs take turns.
+    /// Sends the next answer, or a packet of it; returns the number of cycles that this takes.
+    /// Queue pairs take turns.
     pub(super) fn send_reply(&mut self) -> Option<u64> {
         while let Some(index) = self.replying.pop_front() {
             let Some(reply) = self.tables.queue_pairs[index].replies.pop_front() else { continue };
@@ -59,7 +60,8 @@ impl SoftCard {
         None
     }
 
-    /// The next frame of an answer; what is left of it goes back in front of the others.
+    /// Makes the next frame of an answer; the rest of the answer goes back to the front of the
+    /// queue.
     fn reply_frame(&mut self, index: usize, reply: Reply) -> Vec<u8> {
         let flow = self.flow(index as u32);
         let (psn, msn, addr, len, rkey) = match reply.answer {
@@ -76,7 +78,7 @@ impl SoftCard {
         let segment = Segment { offset, len: part, first: offset == 0, last: offset + part == len };
         let this = psn_add(psn, offset / flow.mtu);
         let from = addr.wrapping_add(offset.into());
-        // It may have been taken since it was asked for.
+        // The key may have been invalidated since the READ was accepted.
         let pd = self.tables.queue_pairs[index].entry.pd;
         let key = self.tables.key(rkey);
         let key = key.filter(|key| allows(key, rights::REMOTE_READ, pd, from, part.into()));
@@ -111,7 +113,7 @@ impl SoftCard {
         answers::acknowledgement(&flow, nak, this, msn)
     }
 
-    /// Where the bytes of a READ's answer lie that a key allows.
+    /// Places of the bytes of a READ's answer that a key allows.
     fn answered_from(
         &self,
         key: Option<&MemoryRegionEntry>,
@@ -126,14 +128,15 @@ impl SoftCard {
         described::fragments(region, right, pd, (from, len), &self.tables, &self.host)
     }
 
-    /// Sends a frame; gives the cycles that takes.
+    /// Sends a frame; returns the number of cycles that this takes.
     pub(super) fn transmit(&mut self, frame: &[u8]) -> u64 {
         self.count_frame(frame.len());
         self.network.transmit(frame, self.cycles * NS_PER_CYCLE);
         cycles_of(frame.len())
     }
 
-    /// Sends frames of these lengths, which lie one behind the other, of a queue pair's message; gives the cycles that takes.
+    /// Sends frames of a queue pair's message, with these lengths, which lie one behind the other;
+    /// returns the number of cycles that this takes.
     pub(super) fn transmit_all(
         &mut self,
         queue_pair: usize,
@@ -145,7 +148,7 @@ impl SoftCard {
         for len in lens {
             self.count_frame(len);
             cycles += cycles_of(len);
-            // Frames of one length are a run; the last one may be shorter.
+            // Frames of one length form a run; the last one may be shorter.
             let goes_on = run.len().is_multiple_of(frame_len.max(1)) && len <= frame_len;
             if !goes_on && !run.is_empty() {
                 self.network.transmit_run(frames.slice(run.clone()), frame_len, queue_pair, now);
@@ -165,12 +168,12 @@ impl SoftCard {
     }
 }
 
-/// The cycles that a frame of so many bytes takes.
+/// Number of cycles of a frame of `len` bytes.
 fn cycles_of(len: usize) -> u64 {
     len.div_ceil(64) as u64
 }
 
-/// Reads bytes from where they lie, one after the other.
+/// Reads bytes from their places, one after the other.
 fn gather(host: &Host, places: &[Fragment], out: &mut [u8]) -> Result<(), Fault> {
     let mut rest = out;
     for place in places {

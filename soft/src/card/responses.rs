@@ -1,4 +1,4 @@
-//! What comes back to a requester: acknowledgements and answers; and what is sent again.
+//! Responses to a requester: acknowledgements and answers; and retransmission.
 
 use drdma_abi::{
     completion::Status,
@@ -16,11 +16,11 @@ use drdma_semantics::{
     requester::{Reaction, What},
 };
 
-/// Cycles of 10 us, which RNR timers are counted in.
+/// Number of cycles in 10 us, the unit of RNR timers.
 const TEN_US: u64 = 10_000 / NS_PER_CYCLE;
 
 impl SoftCard {
-    /// Takes a response to an RC queue pair; `None` if it is of nobody.
+    /// Takes a response to an RC queue pair; `None` if it is for no queue pair.
     pub(super) fn take_response(&mut self, frame: &Frame<'_>) -> Option<()> {
         let numbers = self.tables.by_number.get(&frame.bth.dest_qp)?;
         let index = numbers.iter().copied().find(|index| {
@@ -58,7 +58,7 @@ impl SoftCard {
         Some(())
     }
 
-    /// Puts an answer, or the next packet of it, where its request wants it.
+    /// Writes an answer, or the next packet of it, to the regions of its request.
     fn fill(&mut self, index: usize, part: Part, bytes: &[u8]) {
         let Some(scatter) = self.fetching.get_mut(&part.request) else { return };
         if scatter.write(&self.host, bytes).is_err() {
@@ -67,7 +67,7 @@ impl SoftCard {
         }
     }
 
-    /// Does what a requester says.
+    /// Carries out a requester's reaction.
     pub(super) fn react(&mut self, index: usize, reaction: Reaction<Part>) {
         if let Reaction::Failed(status) = reaction {
             self.acknowledged(index);
@@ -82,7 +82,7 @@ impl SoftCard {
         self.set_timer(index);
     }
 
-    /// Takes note of what was acknowledged.
+    /// Notes requests that were acknowledged.
     fn acknowledged(&mut self, index: usize) {
         for part in self.tables.queue_pairs[index].requester.finished() {
             let queue = &mut self.tables.send_queues[part.request.queue as usize];
@@ -95,7 +95,7 @@ impl SoftCard {
         self.set_timer(index);
     }
 
-    /// Sends the next packet that is to be sent again; gives the cycles that takes.
+    /// Sends the next packet of a retransmission; returns the number of cycles that this takes.
     pub(super) fn resend(&mut self) -> Option<u64> {
         while let Some(index) = self.resending.pop_front() {
             let (now, flow) = (self.cycles, self.flow(index as u32));
@@ -134,8 +134,8 @@ impl SoftCard {
         None
     }
 
-    /// The oldest unacknowledged request of a queue pair fails with `status`, the others are
-    /// flushed, and the queue pair goes to the error state.
+    /// Fails the oldest unacknowledged request of a queue pair with `status`, flushes the others,
+    /// and puts the queue pair in the error state.
     pub(super) fn break_queue_pair(&mut self, index: usize, status: Status) {
         let parts = self.tables.queue_pairs[index].requester.abandon();
         for (i, part) in parts.into_iter().enumerate() {
@@ -145,7 +145,7 @@ impl SoftCard {
         self.set_error(index);
     }
 
-    /// The queue pair was reset: nothing that was sent on it will be acknowledged.
+    /// Drops what was sent on a queue pair that was reset: it will not be acknowledged.
     pub(super) fn flush_queue_pair(&mut self, parts: Vec<Part>) {
         for part in parts {
             self.fail(part.request, Status::WrFlushError, part.destination);

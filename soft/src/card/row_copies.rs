@@ -1,8 +1,9 @@
 //! The rows of a request, found once and copied column by column.
 //!
-//! [`Units`](drdma_semantics::rows::Units) is what a destination's rows mean. It finds them one by one, looks at every id for each
-//! destination, and reads memory value by value. An endpoint has better things to do ([`SimulatedCard::endpoint`](crate::simulated::SimulatedCard::endpoint)).
-//! What it sends is the same, as long as the host leaves ids and bitmaps alone meanwhile.
+//! [`Units`](drdma_semantics::rows::Units) finds a destination's rows one by one, reads every id
+//! for each destination, and reads memory value by value. That is too slow for an endpoint
+//! ([`SimulatedCard::endpoint`](crate::simulated::SimulatedCard::endpoint)). The packets are the
+//! same, as long as the host does not change ids and bitmaps during the request.
 
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
@@ -13,21 +14,21 @@ use drdma_semantics::{
     request::Request,
 };
 
-/// Rows of a region that are found at once, at most: 16 MiB of their numbers.
+/// Largest number of rows of a region whose numbers are kept: 16 MiB of them.
 const MOST_ROWS: u32 = 1 << 22;
 
 /// The rows of a region.
 #[derive(Debug)]
 struct Rows {
-    /// Of a row, in the order sent.
+    /// Values of a row, in the order in which they are sent.
     values: Vec<Values>,
     row_len: usize,
-    /// Which rows are sent, in their order. `None`: all of them.
+    /// Numbers of the rows that are sent, in their order; `None`: all rows.
     numbers: Option<Arc<Vec<u32>>>,
 }
 
 impl Rows {
-    /// `None` if a row has a value of no bytes, or no value.
+    /// Makes the rows; `None` if a row has no value, or one of no bytes.
     fn new(
         values: impl Iterator<Item = Values>,
         numbers: Option<Arc<Vec<u32>>>,
@@ -38,7 +39,7 @@ impl Rows {
         good.then(|| Arc::new(Self { values, row_len, numbers }))
     }
 
-    /// The numbers of some rows that are sent; `None` if there are not so many.
+    /// Returns the numbers of some rows that are sent; `None` if there are fewer.
     fn numbers(&self, range: Range<usize>) -> Option<Cow<'_, [u32]>> {
         match &self.numbers {
             Some(numbers) => numbers.get(range).map(Cow::Borrowed),
@@ -51,15 +52,16 @@ impl Rows {
 #[derive(Debug)]
 pub struct RowCopies {
     rows: Arc<Rows>,
-    /// Of the rows that are sent, those of the destination that are left.
+    /// Range, among the rows that are sent, of those of the destination that are left.
     left: Range<usize>,
-    /// Bytes of the first of them that were sent, and that row, if any were.
+    /// Number of bytes of the first of them that were sent, and that row, if it was begun.
     within: usize,
     row: Vec<u8>,
 }
 
-/// The rows of each destination of a request that was checked. `None`: they are to be found unit by unit, as they have kinds, lie
-/// behind pointers, are several regions' or too many, or cannot be read. `last` is what was dealt before.
+/// Returns the rows of each destination of a request that was checked. `None` if they must be found
+/// unit by unit, because they have kinds, lie behind pointers, belong to several regions, are too
+/// many, or cannot be read. `last` is the last sorting of ids.
 pub fn of_request<M: HostMemory + ?Sized>(
     request: &Request,
     memory: &M,
@@ -79,10 +81,10 @@ pub fn of_request<M: HostMemory + ?Sized>(
     }
 }
 
-/// The rows of a partitioned region by their ids, those of each in their order.
+/// The rows of a partitioned region sorted by their ids, those of one id in their order.
 struct Dealt {
     rows: Arc<Rows>,
-    /// Where the rows of each id end.
+    /// Index behind the last row of each id.
     ends: Arc<Vec<usize>>,
 }
 
@@ -99,22 +101,23 @@ impl Dealt {
     }
 }
 
-/// How rows were dealt last. Requests that send a batch's columns one by one have the same ids: they are read for each, and dealt
-/// for the first one.
+/// The last sorting of rows by ids. Requests that send a batch's columns one by one have the same
+/// ids: these are read for each request, and sorted for the first one.
 #[derive(Debug, Default)]
 pub struct LastDealt {
-    /// The array of ids, and bytes of an id.
+    /// The array of ids, and the size of an id in bytes.
     ids: Vec<u8>,
     width: u64,
-    /// The numbers of the rows by their ids, and where those of each id end.
+    /// Numbers of the rows sorted by their ids, and the index behind the last row of each id.
     numbers: Arc<Vec<u32>>,
     ends: Arc<Vec<usize>>,
 }
 
-/// Bytes of ids that are remembered, at most.
+/// Largest number of bytes of ids that are remembered.
 const REMEMBERED: usize = 1 << 18;
 
-/// Deals the rows of a region; `None` if it has no ids in memory, elements with kinds, or too many rows.
+/// Sorts the rows of a region by id; `None` if it has no ids in memory, elements with kinds, or too
+/// many rows.
 fn deal<M: HostMemory + ?Sized>(
     region: &Partitioned,
     memory: &M,
@@ -144,7 +147,8 @@ fn deal<M: HostMemory + ?Sized>(
     Ok(dealt)
 }
 
-/// The numbers of rows by their ids, those of each in their order, and where those of each id end.
+/// Returns the numbers of rows sorted by their ids, those of one id in their order, and the index
+/// behind the last row of each id.
 fn by_id(
     ids: impl ExactSizeIterator<Item = usize> + Clone,
     max_id: usize,
@@ -154,7 +158,7 @@ fn by_id(
     ids.clone().for_each(|id| ends[id] += 1);
     let mut sum = 0;
     for end in &mut ends {
-        // The place of the id's first row; it moves on to the end as the rows are placed below.
+        // Index of the id's first row; it moves to the end as the rows are placed below.
         (sum, *end) = (sum + *end, sum);
     }
     for (row, id) in (0..).zip(ids) {
@@ -164,7 +168,8 @@ fn by_id(
     (numbers, ends)
 }
 
-/// The rows of a destination's regions. With one region, either row mask sends the same values in the same order.
+/// Returns the rows of a destination's regions. With one region, either row mask sends the same
+/// values in the same order.
 fn of_regions<M: HostMemory + ?Sized>(
     regions: &[Region],
     memory: &M,
@@ -189,7 +194,7 @@ fn of_regions<M: HostMemory + ?Sized>(
     Ok(rows.map(|rows| RowCopies { rows, left: 0..count, within: 0, row: Vec::new() }))
 }
 
-/// The rows that a bitmap selects.
+/// Returns the rows that a bitmap selects.
 fn selected<M: HostMemory + ?Sized>(bitmap: u64, rows: u32, memory: &M) -> Result<Vec<u32>, Fault> {
     let mut numbers = Vec::new();
     let mut chunk = [0; CHUNK];
@@ -205,7 +210,7 @@ fn selected<M: HostMemory + ?Sized>(bitmap: u64, rows: u32, memory: &M) -> Resul
             }
         }
     }
-    // Bits at and above the end are not looked at.
+    // Bits at and above the end are ignored.
     numbers.truncate(numbers.partition_point(|row| *row < rows));
     Ok(numbers)
 }
@@ -218,7 +223,7 @@ impl RowCopies {
     /// Fills `out` with the next bytes.
     ///
     /// # Errors
-    /// Memory that is not there, or no more rows.
+    /// [`Fault`] if memory is not mapped, or there are no more rows.
     pub fn fill<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -240,15 +245,15 @@ impl RowCopies {
         Ok(())
     }
 
-    /// The numbers of the next `count` rows, for `len` bytes.
+    /// Returns the numbers of the next `count` rows, for `len` bytes.
     fn next(&self, count: usize, len: usize) -> Result<Cow<'_, [u32]>, Fault> {
         let range = self.left.start..self.left.start + count;
         let there = range.end <= self.left.end;
         there.then(|| self.rows.numbers(range)).flatten().ok_or(Fault { addr: 0, len })
     }
 
-    /// Fills the front of `out` with what is left of the first row, as far as it goes: so many bytes. The row is read when it
-    /// begins, as a whole.
+    /// Fills the front of `out` with the rest of the first row, as far as that fits; returns the
+    /// number of bytes. A row is read as a whole when it begins.
     fn fill_part<M: HostMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -315,7 +320,8 @@ mod tests {
         }
     }
 
-    /// Ids from 0 to 3 at 0x10, and columns of these widths from 0x1001 on, a KiB each.
+    /// Makes a region with ids from 0 to 3 at 0x10, and columns of these widths from 0x1001 on, a
+    /// KiB each.
     fn region(ids: &[u8], width: u64, widths: &[u32]) -> Partitioned {
         let column =
             |(i, width): (u64, &u32)| Column { base: 0x1001 + i * 0x400, width: *width, lkey: 1 };
@@ -335,7 +341,7 @@ mod tests {
         Segments::new().with(0x10, ids).with(0x1001, bytes)
     }
 
-    /// Copies in pieces of these lengths are what the units are, and then end.
+    /// Checks that copies in pieces of these lengths equal the units, and then end.
     fn check(
         mut copies: RowCopies,
         mut units: Units,

@@ -1,4 +1,4 @@
-//! All that a card holds.
+//! State of a card.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -21,19 +21,19 @@ use crate::{host::Host, wire::Network};
 
 /// Nanoseconds of a clock cycle: 250 MHz.
 pub const NS_PER_CYCLE: u64 = 4;
-/// Cycles that pass in one call of `progress`.
+/// Number of cycles that pass in one call of `progress`.
 pub const CYCLES_PER_PROGRESS: u64 = 1024;
 /// Bit of the register `CONTROL`: take doorbells and send.
 pub(super) const ENABLE: u32 = 1 << 0;
 /// Bit of the register `CONTROL`: reset.
 pub(super) const RESET: u32 = 1 << 1;
 
-/// A receive's completion that has no place in its completion queue yet.
+/// Completion of a receive that has no place in its completion queue yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LateReceive {
-    /// Of one that regions or nothing was filled of.
+    /// Of a receive that has filled regions or nothing.
     Receive(ReceiveCompletion),
-    /// Of one that appended.
+    /// Of a receive that has appended.
     Append(AppendCompletion),
 }
 
@@ -45,41 +45,42 @@ pub struct SoftCard {
     pub(super) registers: Registers,
     pub(super) counters: Counters,
     pub(super) tables: Tables,
-    /// Doorbells that are not used up: the send queue and the producer's position, in the order in
-    /// which they were rung.
+    /// Doorbells that are not used up: send queue and producer's position, in the order in which
+    /// they were rung.
     pub(super) doorbells: VecDeque<(u32, u32)>,
-    /// Requests that are being sent, in the order in which they were started. All but the last wait for
-    /// something.
+    /// Requests that are being sent, in the order in which they were started. All but the last
+    /// wait.
     pub(super) jobs: Vec<Job>,
-    /// Queue pairs that have something to send back, or to send again.
+    /// Queue pairs that have answers or retransmissions to send.
     pub(super) replying: VecDeque<usize>,
     pub(super) resending: VecDeque<usize>,
     /// Queue pairs that have a congestion notification packet to send.
     pub(super) notices: VecDeque<usize>,
-    /// When queue pairs may send again whose rate is limited, in cycles.
+    /// Time in cycles at which each queue pair with a limited rate may send again.
     pub(super) paced: BTreeSet<(u64, usize)>,
-    /// Queue pairs' timers: when they go off, in cycles.
+    /// Time in cycles at which each queue pair's timer expires.
     pub(super) timers: BTreeSet<(u64, usize)>,
     /// Send queues whose oldest request may be complete.
     pub(super) completing: BTreeSet<u32>,
-    /// Completions of receives that wait for room: the completion queue, and which.
+    /// Completions of receives that wait for room, each with its completion queue.
     pub(super) late_receives: VecDeque<(u16, LateReceive)>,
-    /// Where the answers of READs and atomics go.
+    /// Destination of the answer of each READ or atomic.
     pub(super) fetching: HashMap<RequestId, Scatter>,
-    /// It is used for what it sends and receives ([`SimulatedCard::endpoint`](crate::simulated::SimulatedCard::endpoint)): rows are found
+    /// The card is an endpoint
+    /// ([`SimulatedCard::endpoint`](crate::simulated::SimulatedCard::endpoint)): rows are found
     /// once, at the start of a request, and no DMA reads are planned.
     pub(super) is_endpoint: bool,
-    /// How an endpoint has dealt rows last.
+    /// The last sorting of rows by ids of an endpoint.
     pub(super) last_dealt: LastDealt,
     /// Memory for the frames of messages.
     pub(super) buffers: Buffers,
-    /// Frames of others, if somebody takes them.
+    /// Frames for none of the card's queue pairs, if they are kept for the host.
     pub(super) host_frames: Option<Vec<Vec<u8>>>,
     /// Cycles since the card was made.
     pub(super) cycles: u64,
-    /// Until when the packet before is being sent.
+    /// Time in cycles until which the last packet is being sent.
     pub(super) busy_until: u64,
-    /// There was nothing to do when it was looked last, and nothing has come since.
+    /// There was nothing to do at the last look, and no input since.
     pub(super) idle: bool,
     pub(super) cycles_per_progress: u64,
 }
@@ -114,31 +115,33 @@ impl SoftCard {
         }
     }
 
-    /// Lets this many cycles pass in one call of `progress`.
+    /// Sets the number of cycles that pass in one call of `progress`.
     #[must_use]
     pub fn with_cycles_per_progress(mut self, cycles: u64) -> Self {
         self.cycles_per_progress = cycles.max(1);
         self
     }
 
-    /// Makes it an endpoint, whose counters `WINDOWS`, `DATA_READS` and `DATA_READ_BYTES` stay 0.
+    /// Makes the card an endpoint, whose counters `WINDOWS`, `DATA_READS` and `DATA_READ_BYTES`
+    /// stay 0.
     pub(crate) fn endpoint(mut self) -> Self {
         self.is_endpoint = true;
         self
     }
 
-    /// True if it is an endpoint.
+    /// True if the card is an endpoint.
     pub(crate) fn is_endpoint(&self) -> bool {
         self.is_endpoint
     }
 
-    /// Keeps frames of others for [`take_passed_on`](Self::take_passed_on).
+    /// Keeps frames for none of the card's queue pairs for
+    /// [`take_passed_on`](Self::take_passed_on).
     pub(crate) fn passing_frames_on(mut self) -> Self {
         self.host_frames = Some(Vec::new());
         self
     }
 
-    /// The frames of others since the last call.
+    /// Takes the frames for none of the card's queue pairs since the last call.
     pub(crate) fn take_passed_on(&mut self) -> Vec<Vec<u8>> {
         self.host_frames.as_mut().map(std::mem::take).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What the host has written to the card's tables, and the state that hangs on each entry.
+//! The card's tables as the host has written them, and the state of each entry.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -40,12 +40,12 @@ impl Staged {
         Self { bytes: vec![0; table.entries as usize * entry_size], entry_size }
     }
 
-    /// Stores a word; gives the entry when its last word was written.
+    /// Stores a word; returns the entry when its last word was written.
     pub fn write<L: Layout>(&mut self, index: u32, at: u32, value: u32) -> Option<L> {
         self.write_bytes(index, at, value).map(L::decode)
     }
 
-    /// The same for an entry that is no layout.
+    /// Like [`write`](Self::write), for an entry that is no single layout.
     pub fn write_bytes(&mut self, index: u32, at: u32, value: u32) -> Option<&[u8]> {
         let start = index as usize * self.entry_size;
         let word = start + at as usize;
@@ -55,57 +55,58 @@ impl Staged {
     }
 }
 
-/// What a request sends to one of its queue pairs.
+/// The part of a request for one of its queue pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The request.
+    /// Identification of the request.
     pub request: RequestId,
     /// The queue pair's index in the request.
     pub destination: u16,
 }
 
-/// What is sent back to a requester.
+/// An answer that is being sent to a requester.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {
-    /// What it is.
+    /// The answer.
     pub answer: Answer,
-    /// Bytes of a READ's answer that were sent.
+    /// Number of bytes of a READ's answer that were sent.
     pub sent: u32,
 }
 
 /// A queue pair.
 #[derive(Clone, Debug, Default)]
 pub struct QueuePairState {
-    /// What the host wrote last, as a whole.
+    /// Entry that the host has written last, as a whole.
     pub entry: QueuePairEntry,
-    /// What it receives into and allows, and how it retries.
+    /// Attributes that concern receiving and retries.
     pub attributes: AttributesEntry,
-    /// It is in the error state.
+    /// The queue pair is in the error state.
     pub error: bool,
-    /// How often it was made ready or reset.
+    /// Number of times that the queue pair was made ready or reset.
     pub generation: u64,
-    /// What was sent on RC and is not acknowledged; on other transports only the next sequence number.
+    /// Packets sent on RC that are not acknowledged; on other transports only the next sequence
+    /// number.
     pub requester: Requester<Part>,
-    /// What it receives, if it does.
+    /// State of receiving, if the queue pair receives.
     pub responder: Option<Box<Responder>>,
-    /// What it sends back, in order.
+    /// Answers to send, in order.
     pub replies: VecDeque<Reply>,
-    /// When its timer goes off, in cycles.
+    /// Time in cycles at which the timer expires.
     pub timer: Option<u64>,
-    /// When it answers congestion with CNPs.
+    /// State of answering congestion with CNPs.
     pub notifier: Notifier,
-    /// Its rate, if CNPs have limited it.
+    /// Rate of the queue pair, if CNPs have limited it.
     pub limiter: Option<Limiter>,
 }
 
-/// The state of an entry of a queue pair that knows its peer, but does not send.
+/// State in the entry of a queue pair that knows its peer, but does not send.
 const READY_TO_RECEIVE: u32 = 2;
 
 impl QueuePairState {
-    /// Takes what the host wrote; gives what was unacknowledged before.
+    /// Takes an entry that the host has written; returns what was unacknowledged before.
     pub fn load(&mut self, entry: QueuePairEntry) -> Vec<Part> {
         let lost = self.requester.abandon();
-        // It goes on receiving.
+        // The queue pair continues to receive.
         let goes_on = self.entry.state == READY_TO_RECEIVE && entry.state == 1;
         let known = entry.state != 0;
         *self = Self {
@@ -124,7 +125,7 @@ impl QueuePairState {
         lost
     }
 
-    /// Takes its attributes.
+    /// Takes the attributes.
     pub fn load_attributes(&mut self, attributes: AttributesEntry) {
         match attributes.state {
             1 => self.responder = Some(Box::new(Responder::new(attributes.rq_psn))),
@@ -140,26 +141,27 @@ impl QueuePairState {
         Policy { retry_cnt, rnr_retry }
     }
 
-    /// It answers requests.
+    /// True if the queue pair answers requests.
     pub fn responds(&self) -> bool {
         let known = self.view().mtu > 0 && Transport::from_code(self.entry.transport).is_some();
         let set_up = known && matches!(self.entry.state, 1 | READY_TO_RECEIVE);
         self.responder.is_some() && set_up && !self.error
     }
 
-    /// It is reliable, and keeps what it sends until it is acknowledged: what congestion control paces.
+    /// True if the queue pair is reliable, and keeps packets until they are acknowledged:
+    /// congestion control limits its rate.
     pub fn sends_reliably(&self) -> bool {
         let AttributesEntry { state, max_rd_atomic, .. } = self.attributes;
         let keeps = self.policy().retries() || max_rd_atomic > 0;
         self.entry.transport == Transport::Rc as u8 && state != 0 && keeps
     }
 
-    /// Its receive queue, if it has one.
+    /// Number of the receive queue, if there is one.
     pub fn receive_queue(&self) -> Option<u16> {
         (self.attributes.receives == 1).then_some(self.attributes.receive_queue)
     }
 
-    /// What the checks see.
+    /// The queue pair as the checks see it.
     pub fn view(&self) -> QueuePair {
         let transport = Transport::from_code(self.entry.transport);
         let mtu_known = (8..=12).contains(&self.entry.log_mtu);
@@ -173,40 +175,41 @@ impl QueuePairState {
     }
 }
 
-/// A request: its queue, and its number among all that the queue ever started.
+/// Identification of a request: its queue, and its number among all requests that the queue ever
+/// started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId {
-    /// The send queue's number.
+    /// Number of the send queue.
     pub queue: u32,
-    /// Counted from 0 since the card was reset.
+    /// Serial number of the request, from 0 since the card was reset.
     pub serial: u64,
 }
 
 /// A request that was started and has no completion yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlight {
-    /// The application's name for it.
+    /// The application's name of the request.
     pub wr_id: u64,
-    /// The ring position of its first block.
+    /// Ring position of its first block.
     pub position: u32,
-    /// Its success is told by a completion.
+    /// Success is reported by a completion.
     pub signaled: bool,
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub bytes: u64,
     /// Packets are still to be sent.
     pub sending: bool,
-    /// Queue pairs whose acknowledgements are awaited.
+    /// Number of queue pairs whose acknowledgements are awaited.
     pub waiting: u32,
-    /// How it failed, and at which destination.
+    /// Status of a failure, and the destination at which it occurred.
     pub failed: Option<(Status, u16)>,
 }
 
 /// A send queue.
 #[derive(Clone, Debug, Default)]
 pub struct SendQueueState {
-    /// What the host wrote last, as a whole.
+    /// Entry that the host has written last, as a whole.
     pub entry: SendQueueEntry,
-    /// The next block to read.
+    /// Ring position of the next block to read.
     pub position: u32,
     /// A request failed: no further one is started.
     pub stopped: bool,
@@ -219,7 +222,7 @@ pub struct SendQueueState {
 }
 
 impl SendQueueState {
-    /// Takes what the host wrote.
+    /// Takes an entry that the host has written.
     pub fn load(&mut self, entry: SendQueueEntry) {
         let first_serial = self.first_serial + self.in_flight.len() as u64;
         *self = Self { entry, first_serial, ..Self::default() };
@@ -230,18 +233,18 @@ impl SendQueueState {
         self.entry.enable == 1 && self.entry.log_blocks <= 16 && !self.stopped
     }
 
-    /// Blocks of the ring.
+    /// Number of blocks of the ring.
     pub fn blocks(&self) -> u32 {
         1 << self.entry.log_blocks.min(16)
     }
 
-    /// Adds a request; gives its serial number.
+    /// Adds a request; returns its serial number.
     pub fn start(&mut self, request: InFlight) -> u64 {
         self.in_flight.push_back(request);
         self.first_serial + self.in_flight.len() as u64 - 1
     }
 
-    /// The request of that serial number, unless it is complete or was dropped.
+    /// Returns the request of that serial number, unless it is complete or was dropped.
     pub fn get(&mut self, serial: u64) -> Option<&mut InFlight> {
         let index = usize::try_from(serial.checked_sub(self.first_serial)?).ok()?;
         self.in_flight.get_mut(index)
@@ -257,7 +260,7 @@ impl SendQueueState {
 /// A completion queue.
 #[derive(Clone, Debug, Default)]
 pub struct CompletionQueueState {
-    /// What the host wrote last, as a whole.
+    /// Entry that the host has written last, as a whole.
     pub entry: CompletionQueueEntry,
     /// The host's position.
     pub consumer: u32,
@@ -270,24 +273,24 @@ impl CompletionQueueState {
         self.entry.enable == 1 && self.entry.log_entries <= 16
     }
 
-    /// True if a completion can be written now, or never.
+    /// True if a completion can be written now, or never will be.
     pub fn has_room(&self) -> bool {
         let size = 1u32 << self.entry.log_entries.min(16);
         !self.is_running() || self.position.wrapping_sub(self.consumer) < size
     }
 
-    /// Writes a completion; the bytes with the phase last. A queue that is not there, or whose
-    /// memory is not, loses it.
+    /// Writes a completion; the bytes with the phase last. It is lost if the queue does not exist
+    /// or its memory is not mapped.
     pub fn push(&mut self, host: &Host, completion: Completion) {
         self.write(host, |phase| Completion { phase, ..completion }.to_bytes());
     }
 
-    /// The same for that of a receive.
+    /// Like [`push`](Self::push), for the completion of a receive.
     pub fn push_receive(&mut self, host: &Host, completion: ReceiveCompletion) {
         self.write(host, |phase| ReceiveCompletion { phase, ..completion }.to_bytes());
     }
 
-    /// The same for that of a receive that appended.
+    /// Like [`push`](Self::push), for the completion of a receive that appended.
     pub fn push_append(&mut self, host: &Host, completion: AppendCompletion) {
         self.write(host, |phase| AppendCompletion { phase, ..completion }.to_bytes());
     }
@@ -302,7 +305,7 @@ impl CompletionQueueState {
         let addr = self.entry.addr.wrapping_add(slot * Completion::SIZE as u64);
         for part in [0..16, 24..32, 16..24] {
             let at = addr.wrapping_add(part.start as u64);
-            // A real card's write to nowhere is lost as well.
+            // A real card's write to unmapped memory is lost as well.
             let _ = host.write(at, &bytes[part]);
         }
         self.position = self.position.wrapping_add(1);
@@ -312,9 +315,9 @@ impl CompletionQueueState {
 /// A receive queue.
 #[derive(Clone, Debug, Default)]
 pub struct ReceiveQueueState {
-    /// What the host wrote last, as a whole.
+    /// Entry that the host has written last, as a whole.
     pub entry: ReceiveQueueEntry,
-    /// The next block to read, and the host's position.
+    /// Ring positions of the next block to read, and of the host.
     pub position: u32,
     /// See `position`.
     pub producer: u32,
@@ -323,7 +326,7 @@ pub struct ReceiveQueueState {
 }
 
 impl ReceiveQueueState {
-    /// Takes what the host wrote.
+    /// Takes an entry that the host has written.
     pub fn load(&mut self, entry: ReceiveQueueEntry) {
         *self = Self { entry, ..Self::default() };
     }
@@ -333,12 +336,12 @@ impl ReceiveQueueState {
         self.entry.enable == 1 && self.entry.log_blocks <= 16 && !self.halted
     }
 
-    /// Blocks of the ring.
+    /// Number of blocks of the ring.
     pub fn blocks(&self) -> u32 {
         1 << self.entry.log_blocks.min(16)
     }
 
-    /// Blocks that are posted and were not taken.
+    /// Number of blocks that are posted and were not taken.
     pub fn posted(&self) -> u32 {
         self.producer.wrapping_sub(self.position)
     }
@@ -379,9 +382,9 @@ pub struct Tables {
     pub key_regions: Vec<Option<Region>>,
     /// Append regions.
     appends: Vec<Option<Append>>,
-    /// Append regions that were found to be allowed, since which neither they nor a key were written.
+    /// Append regions that were found to be allowed; cleared when they or a key are written.
     allowed_appends: Vec<bool>,
-    /// Send queues that were ever written are below this index: what goes through all looks no further.
+    /// Index above all send queues that were ever written, at which loops over all queues end.
     pub known_send_queues: usize,
 }
 
@@ -414,7 +417,8 @@ impl Default for Tables {
 }
 
 impl Tables {
-    /// Takes what the host wrote of a queue pair; gives what was unacknowledged before.
+    /// Takes a queue pair's entry that the host has written; returns what was unacknowledged
+    /// before.
     pub fn load_queue_pair(&mut self, index: usize, entry: QueuePairEntry) -> Vec<Part> {
         let before = self.queue_pairs[index].entry.qpn;
         if let Some(same) = self.by_number.get_mut(&before) {
@@ -430,18 +434,18 @@ impl Tables {
 }
 
 impl Tables {
-    /// The key of that number, if it is valid or described.
+    /// Returns the key of that number, if it is valid or described.
     pub fn key(&self, rkey: u32) -> Option<MemoryRegionEntry> {
         let entry = self.memory_regions[(rkey % MEMORY_REGIONS.entries) as usize];
         (matches!(entry.valid, 1 | DESCRIBED) && entry.lkey == rkey).then_some(entry)
     }
 
-    /// The region of a described key, by the key's address.
+    /// Returns the region of a described key, by the key's address.
     pub fn key_region(&self, index: u64) -> Option<&Region> {
         self.key_regions.get(usize::try_from(index).ok()?)?.as_ref()
     }
 
-    /// Takes what the host wrote of a key.
+    /// Takes a key that the host has written.
     pub fn load_key(&mut self, index: usize, entry: MemoryRegionEntry) {
         self.memory_regions[index] = entry;
         self.allowed_appends.fill(false);
@@ -453,19 +457,19 @@ impl Tables {
         self.allowed_appends.fill(false);
     }
 
-    /// Takes what the host wrote of an append region.
+    /// Takes an append region that the host has written.
     pub fn load_append(&mut self, index: usize, append: Option<Append>) {
         self.appends[index] = append;
         self.allowed_appends.fill(false);
     }
 
-    /// The append region of that number.
+    /// Returns the append region of that number.
     pub fn append(&mut self, number: u32) -> Option<&mut Append> {
         self.appends.get_mut(number as usize)?.as_mut()
     }
 
-    /// True if there is an append region of that number whose keys allow all of its rows. They are looked at once after
-    /// any was written.
+    /// True if there is an append region of that number whose keys allow all of its rows. They are
+    /// checked once after an append region or key was written.
     pub fn is_append_allowed(&mut self, number: u32) -> bool {
         let number = number as usize;
         let Some(append) = self.appends.get(number).and_then(Option::as_ref) else { return false };
@@ -474,7 +478,7 @@ impl Tables {
         allowed
     }
 
-    /// Messages that a queue pair was appending will not come.
+    /// Gives up messages that a queue pair was appending.
     pub fn abandon_appends(&mut self, index: usize) {
         self.appends.iter_mut().flatten().for_each(|append| append.abandon(index as u32));
     }
@@ -499,7 +503,8 @@ mod tests {
 
     const KEY: u32 = 5;
 
-    /// A key of 16 bytes, and the append region of number 3, whose two rows of 8 bytes are there.
+    /// Makes tables with a key of 16 bytes, and append region 3, whose two rows of 8 bytes are
+    /// under it.
     fn tables() -> (Tables, MemoryRegionEntry) {
         let rights = rights::LOCAL_WRITE;
         let key = MemoryRegionEntry { addr: 0x1000, len: 16, lkey: KEY, rights, pd: 1, valid: 1 };

@@ -1,4 +1,4 @@
-//! How the card's time goes on: from one thing that happens to the next.
+//! The card's time: it advances from one event to the next.
 
 use drdma_abi::{
     completion::Status,
@@ -9,12 +9,12 @@ use drdma_abi::{
 use crate::card::state::{ENABLE, NS_PER_CYCLE, SoftCard};
 use drdma_semantics::requester::Reaction;
 
-/// Cycles in a unit of [`ACK_TIMEOUT`].
+/// Number of cycles in a unit of [`ACK_TIMEOUT`].
 const TIMEOUT_UNIT: u64 = 1024;
 
 impl SoftCard {
-    /// Does everything that is due before the cycle `end`, or with `inclusive` at it as well. Then it is
-    /// `end`.
+    /// Does everything that is due before the cycle `end`, or with `inclusive` also in that cycle.
+    /// Afterwards the time is `end`.
     pub(crate) fn run_until(&mut self, end: u64, inclusive: bool) {
         while inclusive || self.cycles < end {
             self.take_frames();
@@ -36,7 +36,7 @@ impl SoftCard {
         }
     }
 
-    /// Does one thing, unless a packet is being sent.
+    /// Performs one step, unless a packet is being sent.
     fn work(&mut self) {
         if self.cycles < self.busy_until || self.registers.get(&CONTROL) & ENABLE == 0 {
             return;
@@ -47,8 +47,8 @@ impl SoftCard {
         }
     }
 
-    /// The cycle in which something happens next if nobody writes a register; now, if there may be
-    /// something to do.
+    /// Cycle of the next event if no register is written; the current one if there may be something
+    /// to do.
     pub(crate) fn next_event(&self) -> Option<u64> {
         let enabled = self.registers.get(&CONTROL) & ENABLE != 0;
         let work = (enabled && !self.idle).then(|| self.busy_until.max(self.cycles));
@@ -59,7 +59,7 @@ impl SoftCard {
         Some(next.max(self.cycles))
     }
 
-    /// Sets a queue pair's timer to what its requester waits for.
+    /// Sets a queue pair's timer to the time that its requester waits for.
     pub(super) fn set_timer(&mut self, index: usize) {
         let queue_pair = &self.tables.queue_pairs[index];
         let requester = &queue_pair.requester;
@@ -79,7 +79,7 @@ impl SoftCard {
         }
     }
 
-    /// Looks at every timer that has gone off.
+    /// Handles every timer that has expired.
     fn check_timers(&mut self) {
         self.end_pauses();
         while let Some((at, index)) = self.timers.first().copied()

@@ -1,4 +1,4 @@
-//! What a peer answers: acknowledgements, and the data that READs and atomics ask for.
+//! Answers of a peer: acknowledgements, and the data that READs and atomics ask for.
 
 use std::convert::Infallible;
 
@@ -11,13 +11,13 @@ use drdma_semantics::{
 
 use super::{peer::PeerError, sparse::SparseMemory};
 
-/// Bytes that an atomic changes, at a multiple of as many.
+/// Number of bytes that an atomic changes; its address is a multiple of it.
 const ATOMIC_BYTES: u32 = 8;
 
-/// What a peer sends back for a packet.
+/// Answer of a peer to a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Nothing.
+    /// No answer.
     Nothing,
     /// An ACK or a NAK.
     Acknowledgement(Vec<u8>),
@@ -25,18 +25,18 @@ pub enum Answer {
     Data(Vec<Vec<u8>>),
 }
 
-/// The READs and atomics that a peer answered.
+/// Counts of the READs and atomics that a peer answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answered {
-    /// READs.
+    /// Number of READs.
     pub reads: u64,
-    /// Their bytes.
+    /// Number of bytes of the READs.
     pub read_bytes: u64,
-    /// Atomics.
+    /// Number of atomics.
     pub atomics: u64,
 }
 
-/// A READ or an atomic, as its packet says it.
+/// A READ or an atomic request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Question {
     Read { addr: u64, len: u32, rkey: u32 },
@@ -45,7 +45,7 @@ pub(super) enum Question {
 }
 
 impl Question {
-    /// What a packet asks for, if it asks for data.
+    /// Decodes the READ or atomic request of a packet; `None` if it is another packet.
     pub(super) fn of(frame: &Frame<'_>) -> Option<Self> {
         match frame.operation() {
             read_operation::REQUEST => frame.reth.map(|reth| Self::Read {
@@ -59,7 +59,7 @@ impl Question {
         }
     }
 
-    /// Address, bytes and key of what it asks for.
+    /// Address, length in bytes and remote key of the request.
     pub(super) fn place(&self) -> (u64, u32, u32) {
         match self {
             Self::Read { addr, len, rkey } => (*addr, *len, *rkey),
@@ -77,7 +77,7 @@ impl Question {
         }
     }
 
-    /// Sequence numbers that it takes: one for each packet of the answer.
+    /// Number of sequence numbers of the request: one for each packet of the answer.
     pub(super) fn packets(&self, mtu: u32) -> u32 {
         match self {
             Self::Read { len, .. } => len.div_ceil(mtu).max(1),
@@ -85,7 +85,7 @@ impl Question {
         }
     }
 
-    /// The NAK of an atomic that is not at a multiple of its size, and what is wrong.
+    /// NAK and error for an atomic whose address is not a multiple of its size.
     pub(super) fn refusal(&self) -> Option<(u8, PeerError)> {
         match *self {
             Self::Read { .. } => None,
@@ -98,7 +98,8 @@ impl Question {
         }
     }
 
-    /// Executes it, counts it and gives the packets that answer it, from sequence number `psn` on.
+    /// Executes and counts the request, and returns the packets of the answer, from sequence number
+    /// `psn` on.
     pub(super) fn execute(
         &self,
         memory: &mut SparseMemory,

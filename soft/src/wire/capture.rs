@@ -27,7 +27,7 @@ impl Capture {
     /// Starts a capture: the file's header is written at once.
     ///
     /// # Errors
-    /// What `out` says.
+    /// The error of `out`.
     pub fn new(out: impl Write + Send + 'static) -> io::Result<Self> {
         let header = PcapHeader {
             datalink: DataLink::ETHERNET,
@@ -42,7 +42,7 @@ impl Capture {
     /// Appends a frame (without FCS) that was sent at `time_ns`.
     ///
     /// # Errors
-    /// What the output says, or a frame of more than 65,535 bytes.
+    /// The error of the output, or a frame of more than 65,535 bytes.
     pub fn write(&mut self, frame: &[u8], time_ns: u64) -> io::Result<()> {
         let packet = PcapPacket::new(Duration::from_nanos(time_ns), frame.len() as u32, frame)
             .map_err(|error| cause(&error))?;
@@ -50,16 +50,16 @@ impl Capture {
         Ok(())
     }
 
-    /// Writes out what is buffered.
+    /// Flushes buffered frames.
     ///
     /// # Errors
-    /// What the output says.
+    /// The error of the output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.writer.flush().map_err(|error| cause(&error))
     }
 }
 
-/// What the output said, if an error comes from there.
+/// The error of the output that caused `error`, or else `error` itself.
 fn cause(error: &(dyn Error + 'static)) -> io::Error {
     let mut at = Some(error);
     while let Some(error) = at {
@@ -71,16 +71,16 @@ fn cause(error: &(dyn Error + 'static)) -> io::Error {
     io::Error::other(error.to_string())
 }
 
-/// A frame and when it was sent.
+/// A captured frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturedFrame {
-    /// Nanoseconds since the capture's time zero.
+    /// Time in nanoseconds since the capture's time zero.
     pub time_ns: u64,
     /// The frame, without FCS.
     pub bytes: Vec<u8>,
 }
 
-/// Every frame of a pcap file.
+/// Reads all frames of a pcap file.
 ///
 /// # Errors
 /// If `bytes` are not a pcap file of whole frames.

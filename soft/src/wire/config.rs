@@ -1,80 +1,82 @@
-//! What a peer is, and how it answers.
+//! Configuration of a peer.
 
 use drdma_abi::roce::{DEFAULT_PKEY, TTL, Transport};
 
-/// How a peer answers.
+/// Behaviour of a peer towards packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Behaviour {
-    /// As the transport says.
+    /// The peer answers according to the transport.
     #[default]
     Normal,
-    /// Whatever comes is acknowledged, in any order; nothing of it is checked, kept or counted.
+    /// The peer acknowledges every packet, in any order, without checking, keeping or counting it.
     Anything,
-    /// Not at all, as if it were switched off: frames vanish.
+    /// The peer is switched off: frames vanish.
     Dead,
-    /// With an RNR NAK to every message.
+    /// The peer answers the first packet with an RNR NAK.
     NotReady,
-    /// With this NAK syndrome ([`drdma_abi::roce::syndrome`]) to the first packet.
+    /// The peer answers the first packet with this NAK syndrome ([`drdma_abi::roce::syndrome`]).
     Refuse(u8),
 }
 
-/// Memory of a peer, and the key that opens it.
+/// Memory of a peer, and its remote key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemoteMemory {
-    /// First byte.
+    /// Address of the first byte.
     pub addr: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u64,
-    /// The key to it.
+    /// Remote key of the memory.
     pub rkey: u32,
 }
 
 /// A remote queue pair, and the queue pair of the card that is connected to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerConfig {
-    /// Its MAC address.
+    /// MAC address of the peer.
     pub mac: u64,
-    /// Its IPv4 address.
+    /// IPv4 address of the peer.
     pub ip: u32,
-    /// Its queue pair number.
+    /// Queue pair number of the peer.
     pub qpn: u32,
-    /// The card's queue pair number.
+    /// Queue pair number of the card.
     pub card_qpn: u32,
-    /// The card's MAC address, if it is to be checked.
+    /// MAC address of the card; `None`: not checked.
     pub card_mac: Option<u64>,
-    /// The card's IPv4 address, if it is to be checked.
+    /// IPv4 address of the card; `None`: not checked.
     pub card_ip: Option<u32>,
-    /// Transport.
+    /// Transport of the queue pairs.
     pub transport: Transport,
-    /// Path MTU.
+    /// Path MTU in bytes.
     pub mtu: u32,
-    /// The first packet's sequence number; `None` takes any.
+    /// Sequence number of the first packet; `None` accepts any.
     pub start_psn: Option<u32>,
-    /// IPv4 type of service that the card's packets are to have.
+    /// IPv4 type of service that the card's packets must have.
     pub tos: u8,
-    /// IPv4 time to live that they are to have.
+    /// IPv4 time to live that the card's packets must have.
     pub ttl: u8,
-    /// The tag control information of the 802.1Q tags that they are to have, and that answers have; `None`: no tags.
+    /// Tag control information of the 802.1Q tags that the card's packets must have, and that
+    /// answers have; `None`: no tags.
     pub vlan: Option<u16>,
     /// Partition key.
     pub pkey: u16,
     /// Queue key, for UD.
     pub qkey: u32,
-    /// What may be written; `None` allows everything under any key.
+    /// Memory that may be written; `None` allows every address under any key.
     pub writable: Option<RemoteMemory>,
-    /// What may be READ, and changed by atomics, on RC; `None` allows neither. What nothing was written to holds
-    /// a pattern ([`content`](super::content)).
+    /// Memory that may be READ, and changed by atomics, on RC; `None` allows neither. Bytes that
+    /// were not written hold a pattern ([`content`](super::content)).
     pub readable: Option<RemoteMemory>,
-    /// How it answers.
+    /// Behaviour of the peer.
     pub behaviour: Behaviour,
-    /// Nanoseconds between a packet and its answer.
+    /// Time in nanoseconds between a packet and its answer.
     pub answer_delay_ns: u64,
-    /// Keep the messages that arrive, and what WRITEs bring; without it only their number and bytes are counted.
+    /// Keeps the messages that arrive, and the bytes of WRITEs; otherwise only their number and
+    /// bytes are counted.
     pub keep_messages: bool,
 }
 
 impl PeerConfig {
-    /// A peer that accepts what comes in order and answers at once.
+    /// A peer that accepts packets in order and answers at once.
     pub fn new(transport: Transport, mac: u64, ip: u32, qpn: u32, card_qpn: u32) -> Self {
         Self {
             mac,

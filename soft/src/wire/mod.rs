@@ -1,8 +1,8 @@
 //! The wire: a switch, the peers behind it, and a capture of what the card sends.
 //!
-//! A card holds a [`Network`] handle, gives it every frame that leaves ([`Network::transmit`]) and
-//! takes from it every frame that arrives ([`Network::receive`]). Tests and tools hold another
-//! handle of the same network, through which they add peers and see what arrived there.
+//! A card holds a [`Network`] handle, passes every frame that it sends to [`Network::transmit`] and
+//! takes arriving frames from [`Network::receive`]. Tests and tools hold another handle of the same
+//! network, through which they add peers and inspect the messages that arrived there.
 
 mod answer;
 pub mod capture;
@@ -31,27 +31,27 @@ pub use sparse::{content, content_at};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PeerId(usize);
 
-/// Something wrong with what the card sent.
+/// Error in the frames that the card sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// A frame that is not a right RoCEv2 frame.
+    /// A frame is not a valid RoCEv2 frame.
     #[error("frame {frame}: {error}")]
     Frame {
         /// The frame's number, from 0.
         frame: u64,
-        /// What is wrong with it.
+        /// Error of the frame.
         error: FrameError,
     },
-    /// Bytes behind the IP packet.
+    /// A frame has bytes behind the IP packet.
     #[error("frame {frame}: {bytes} B behind the IPv4 packet")]
     Trailing {
         /// The frame's number, from 0.
         frame: u64,
-        /// How many.
+        /// Number of these bytes.
         bytes: usize,
     },
-    /// A frame for nobody.
+    /// A frame is for an address or queue pair without a peer.
     #[error("frame {frame}: nobody at MAC {mac:012x}, IPv4 {ip:#010x}, queue pair {qpn}")]
     NoPeer {
         /// The frame's number, from 0.
@@ -63,12 +63,12 @@ pub enum WireError {
         /// Destination queue pair.
         qpn: u32,
     },
-    /// Something that a peer found wrong.
+    /// A peer found an error.
     #[error("peer with queue pair {qpn}: {error}")]
     Peer {
         /// The peer's queue pair number.
         qpn: u32,
-        /// What it found.
+        /// Error that the peer found.
         error: PeerError,
     },
     /// The capture could not be written.
@@ -76,18 +76,18 @@ pub enum WireError {
     Capture(String),
 }
 
-/// What went over the wire from the card.
+/// Counts of the frames that the card sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Frames.
+    /// Number of frames.
     pub frames: u64,
-    /// Their bytes, without FCS.
+    /// Number of bytes of the frames, without FCS.
     pub frame_bytes: u64,
-    /// Bytes on the wire: with preamble, gap and FCS.
+    /// Number of bytes on the wire: with preamble, gap and FCS.
     pub wire_bytes: u64,
-    /// When the first frame was sent.
+    /// Time of the first frame in nanoseconds.
     pub first_ns: u64,
-    /// When the last frame was sent.
+    /// Time of the last frame in nanoseconds.
     pub last_ns: u64,
 }
 
@@ -95,29 +95,30 @@ pub struct Traffic {
 struct State {
     peers: Vec<Peer>,
     by_address: HashMap<(u64, u32, u32), Vec<usize>>,
-    /// Frames to the card: by time of arrival, then in order.
+    /// Frames to the card, by time of arrival and then by order.
     to_card: BTreeMap<(u64, u64), Vec<u8>>,
     sequence: u64,
     capture: Option<Capture>,
     kept: Option<Vec<CapturedFrame>>,
-    /// Frame numbers that the switch loses.
+    /// Numbers of the frames that the switch loses.
     lost: Vec<u64>,
     traffic: Traffic,
     errors: Vec<WireError>,
     port: Port,
     cable: Option<Cable>,
-    /// There is a peer at every address.
+    /// Every address has a peer.
     everywhere: bool,
-    /// When the last answer to a READ or an atomic has arrived at the card, in picoseconds.
+    /// Time at which the last answer to a READ or an atomic has arrived at the card, in
+    /// picoseconds.
     answered_ps: u64,
 }
 
-/// Which ways the port of the card is open.
+/// Directions in which the port of the card is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// Frames leave; those of a closed port wait in its FIFO of [`PORT_FIFO`] bytes.
+    /// Frames are sent; with a closed port they wait in its FIFO of [`PORT_FIFO`] bytes.
     pub transmit: bool,
-    /// Frames arrive; those for a closed port are lost.
+    /// Frames arrive; with a closed port they are lost.
     pub receive: bool,
 }
 
@@ -127,20 +128,20 @@ impl Default for Port {
     }
 }
 
-/// Picoseconds of a nanosecond.
+/// Number of picoseconds in a nanosecond.
 const PS_PER_NS: u64 = 1000;
-/// Picoseconds that a byte takes on the link to the card, at 100 Gb/s.
+/// Time of a byte on the link to the card in picoseconds, at 100 Gb/s.
 const PS_PER_BYTE: u64 = 80;
 
-/// Bytes of the transmit FIFO.
+/// Size of the transmit FIFO in bytes.
 pub const PORT_FIFO: usize = 32 * 1024;
 
-/// The way out of the simulation: who is at the other end is somebody else's business.
+/// A cable that leads out of the simulation; its other end is outside of this crate.
 #[derive(Debug, Default)]
 struct Cable {
-    /// Frames of the card, which wait to be taken.
+    /// Frames of the card that wait to be taken.
     sent: VecDeque<Frames>,
-    /// Those that wait for the port to be opened.
+    /// Frames that wait for the port to be opened.
     held: VecDeque<CapturedFrame>,
     lost: u64,
 }
@@ -148,28 +149,29 @@ struct Cable {
 /// Frames of one length, one behind the other; the last one may be shorter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frames {
-    /// When the first one was sent, in nanoseconds.
+    /// Time at which the first frame was sent, in nanoseconds.
     pub time_ns: u64,
-    /// The frames, without FCS.
+    /// Bytes of the frames, without FCS.
     pub bytes: Bytes,
-    /// Bytes of each.
+    /// Length of each frame in bytes.
     pub len: usize,
-    /// The queue pair whose messages they are of; `None`: they must stay in their place among those of all.
+    /// Index of the queue pair whose messages the frames belong to; `None`: they must stay in their
+    /// place among all frames.
     pub queue_pair: Option<usize>,
 }
 
 impl Frames {
-    /// How many there are.
+    /// Number of frames.
     pub fn count(&self) -> usize {
         self.bytes.len().div_ceil(self.len)
     }
 
-    /// Each of them.
+    /// Iterates over the frames.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.chunks(self.len)
     }
 
-    /// Drops the first ones, so many.
+    /// Drops the first `count` frames.
     pub fn advance(&mut self, count: usize) {
         self.bytes.advance((count * self.len).min(self.bytes.len()));
     }
@@ -189,25 +191,25 @@ impl Network {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A test that failed while it looked at a peer leaves the network usable.
+        // A test that panicked in `with_peer` leaves the network usable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a peer. Several peers may have the same address: each takes the packets of its card
-    /// queue pair, told by the UDP source port. One of the same address and card queue pair as an
-    /// earlier one takes over from it.
+    /// Adds a peer. Several peers may have the same address: each takes the packets of its queue
+    /// pair of the card, which the UDP source port identifies. A peer with the address and queue
+    /// pair of an earlier one replaces it.
     pub fn add_peer(&self, config: PeerConfig) -> PeerId {
         PeerId(self.state().add_peer(config))
     }
 
-    /// From now on there is a peer wherever the card sends to and none was added, which takes
-    /// [`Behaviour::Anything`]. It answers queue pairs of the card whose numbers are below 16,384: the
-    /// UDP source port does not distinguish more of them.
+    /// From now on there is a peer at every address that the card sends to and that has none, which
+    /// behaves as [`Behaviour::Anything`]. It answers queue pairs of the card whose numbers are
+    /// below 16,384: the UDP source port does not distinguish more of them.
     pub fn answer_everywhere(&self) {
         self.state().everywhere = true;
     }
 
-    /// Every peer, in the order in which they were added.
+    /// Returns all peers, in the order in which they were added.
     pub fn peers(&self) -> Vec<PeerId> {
         (0..self.state().peers.len()).map(PeerId).collect()
     }
@@ -217,10 +219,10 @@ impl Network {
         configs.into_iter().map(|config| self.add_peer(config)).collect()
     }
 
-    /// Looks at a peer, or changes it.
+    /// Gives access to a peer, to inspect or change it.
     ///
     /// # Panics
-    /// If the peer is of another network.
+    /// If the peer belongs to another network.
     pub fn with_peer<R>(&self, id: PeerId, look: impl FnOnce(&mut Peer) -> R) -> R {
         look(&mut self.state().peers[id.0])
     }
@@ -230,7 +232,7 @@ impl Network {
         self.with_peer(id, |peer| peer.messages().to_vec())
     }
 
-    /// Everything that was wrong with what the card sent, frames first, then peer by peer.
+    /// Returns all errors in the card's frames: first those of frames, then peer by peer.
     pub fn errors(&self) -> Vec<WireError> {
         let state = self.state();
         let mut errors = state.errors.clone();
@@ -246,16 +248,16 @@ impl Network {
     /// Writes every frame that leaves the card from now on to `out`, as pcap.
     ///
     /// # Errors
-    /// What `out` says to the file's header. Later errors are in [`Network::errors`].
+    /// The error of `out` on writing the file's header. Later errors are in [`Network::errors`].
     pub fn capture_to(&self, out: impl Write + Send + 'static) -> io::Result<()> {
         self.state().capture = Some(Capture::new(out)?);
         Ok(())
     }
 
-    /// Writes out what the capture has buffered.
+    /// Flushes the buffered frames of the capture.
     ///
     /// # Errors
-    /// What the capture's output says.
+    /// The error of the capture's output.
     pub fn flush_capture(&self) -> io::Result<()> {
         self.state().capture.as_mut().map_or(Ok(()), Capture::flush)
     }
@@ -270,17 +272,17 @@ impl Network {
         self.state().kept.clone().unwrap_or_default()
     }
 
-    /// Lets the switch lose the frame of that number, counted from 0 since the network was made.
+    /// Makes the switch lose the frame of that number, counted from 0 since the network was made.
     pub fn lose_frame(&self, number: u64) {
         self.state().lost.push(number);
     }
 
-    /// What the card sent so far.
+    /// Counts of the frames that the card sent so far.
     pub fn traffic(&self) -> Traffic {
         self.state().traffic
     }
 
-    /// Tells how long the card worked that is plugged in here.
+    /// Returns the clock of the card that is plugged in here.
     pub fn clock(&self) -> &SimClock {
         &self.clock
     }
@@ -290,19 +292,20 @@ impl Network {
         self.state().transmit(frame, time_ns);
     }
 
-    /// The same for frames of one length, one behind the other; the last one may be shorter.
+    /// Like [`transmit`](Self::transmit), for frames of one length, one behind the other; the last
+    /// one may be shorter.
     pub(crate) fn transmit_run(&self, bytes: Bytes, len: usize, queue_pair: usize, time_ns: u64) {
         self.state().transmit_run(Frames { time_ns, bytes, len, queue_pair: Some(queue_pair) });
     }
 
-    /// The next frame, without FCS, that has arrived at the card by `time_ns`.
+    /// Takes the next frame, without FCS, that has arrived at the card by `time_ns`.
     pub fn receive(&self, time_ns: u64) -> Option<Vec<u8>> {
         let mut state = self.state();
         let entry = state.to_card.first_entry()?;
         (entry.key().0 <= time_ns).then(|| entry.remove())
     }
 
-    /// When the next frame arrives at the card.
+    /// Time in nanoseconds at which the next frame arrives at the card.
     pub fn next_arrival(&self) -> Option<u64> {
         self.state().to_card.first_key_value().map(|((time_ns, _), _)| *time_ns)
     }
@@ -317,7 +320,7 @@ impl Network {
         self.state().port.receive
     }
 
-    /// Sends a frame, right or wrong, to the card; it arrives at `time_ns`.
+    /// Sends a frame, valid or not, to the card; it arrives at `time_ns`.
     pub fn inject(&self, frame: Vec<u8>, time_ns: u64) {
         let mut state = self.state();
         if state.port.receive {
@@ -328,12 +331,12 @@ impl Network {
     }
 
     /// Plugs in a cable that leads out of the simulation: from now on, frames of the card go to
-    /// [`Network::take_sent`] instead of peers, and nobody looks whether they are right.
+    /// [`Network::take_sent`] instead of peers, and are not checked.
     pub fn plug_cable(&self) {
         self.state().cable.get_or_insert_default();
     }
 
-    /// The next frame of the card that goes out through the cable.
+    /// Takes the next frame of the card that is sent through the cable.
     pub fn take_sent(&self) -> Option<CapturedFrame> {
         let mut state = self.state();
         let sent = &mut state.cable.as_mut()?.sent;
@@ -347,7 +350,7 @@ impl Network {
         Some(CapturedFrame { time_ns, bytes: frame })
     }
 
-    /// All frames of the card that go out through the cable, put behind those of `out`.
+    /// Appends all frames of the card that are sent through the cable to `out`.
     pub(crate) fn take_all_sent(&self, out: &mut VecDeque<Frames>) {
         if let Some(cable) = &mut self.state().cable {
             out.append(&mut cable.sent);
@@ -365,13 +368,13 @@ impl Network {
         }
     }
 
-    /// True if frames leave through the port.
+    /// True if frames are sent through the port.
     pub fn is_transmitting(&self) -> bool {
         let state = self.state();
         state.port.transmit || state.cable.is_none()
     }
 
-    /// Forgets the frames that wait at the port, in both directions, as a reset does.
+    /// Drops the frames that wait at the port, in both directions, as a reset does.
     pub fn forget_frames(&self) {
         let mut state = self.state();
         state.to_card.clear();
@@ -380,7 +383,7 @@ impl Network {
         }
     }
 
-    /// Frames that were lost because the port was closed.
+    /// Number of frames that were lost because the port was closed.
     pub fn lost_at_port(&self) -> u64 {
         self.state().cable.as_ref().map_or(0, |cable| cable.lost)
     }
@@ -480,7 +483,7 @@ impl State {
             Some(id) => id,
             None if self.everywhere => {
                 let card_qpn = u32::from(port & 0x3fff);
-                // That of a congestion notification packet is not known from it.
+                // The transport of a congestion notification packet is not known from the packet.
                 let transport = frame.transport().unwrap_or(drdma_abi::roce::Transport::Rc);
                 let mut config = PeerConfig::new(transport, mac, ip, qpn, card_qpn);
                 config.behaviour = Behaviour::Anything;
@@ -495,7 +498,7 @@ impl State {
         let due = time_ns.saturating_add(peer.config().answer_delay_ns);
         match peer.receive(&frame) {
             Answer::Nothing => {}
-            // It does not overtake data, and takes no room of theirs.
+            // An acknowledgement does not overtake data, and takes no time on the link.
             Answer::Acknowledgement(frame) => {
                 let at = due.max(self.answered_ps.div_ceil(PS_PER_NS));
                 self.deliver(frame, at);

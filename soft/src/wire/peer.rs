@@ -14,114 +14,114 @@ use drdma_semantics::{
     packets::{Flow, MASK_24, psn_add, psn_distance, source_port},
 };
 
-/// What kind of message arrived.
+/// Kind of a message that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MessageKind {
     /// A SEND.
     Send,
     /// A WRITE.
     Write {
-        /// Where to.
+        /// Remote address.
         remote_addr: u64,
-        /// Under which key.
+        /// Remote key.
         rkey: u32,
     },
 }
 
-/// A whole message as it arrived.
+/// A complete message that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// SEND or WRITE.
+    /// Kind of the message: SEND or WRITE.
     pub kind: MessageKind,
-    /// Immediate data.
+    /// Immediate data, if the message has some.
     pub imm: Option<u32>,
-    /// Its bytes.
+    /// Bytes of the message.
     pub bytes: Vec<u8>,
-    /// The sender's queue pair number.
+    /// Queue pair number of the sender.
     pub source_qpn: u32,
-    /// The sequence number of its first packet.
+    /// Sequence number of its first packet.
     pub psn: u32,
-    /// Its packets.
+    /// Number of its packets.
     pub packets: u32,
 }
 
-/// Something that a right sender does not do.
+/// Error of the sender that a peer has found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeerError {
-    /// A frame that cannot be read, or is damaged.
+    /// A frame cannot be read, or is damaged.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// A field that has another value than it should.
+    /// A field has an unexpected value.
     #[error("{field} is {found:#x}, should be {expected:#x}")]
     Field {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// What it holds.
+        /// Value of the field.
         found: u64,
-        /// What it should hold.
+        /// Value that was expected.
         expected: u64,
     },
-    /// A packet out of order.
+    /// A packet is out of order.
     #[error("packet {found:#x} where {expected:#x} was expected")]
     Psn {
-        /// Its sequence number.
+        /// Sequence number of the packet.
         found: u32,
-        /// The one that was expected.
+        /// Sequence number that was expected.
         expected: u32,
     },
-    /// A packet of another transport.
+    /// A packet belongs to another transport.
     #[error("opcode {0:#04x} on a queue pair of another transport")]
     Transport(u8),
-    /// A packet that cannot follow the one before it.
+    /// A packet cannot follow the one before it.
     #[error("opcode {opcode:#04x} {state}")]
     Sequence {
-        /// Its opcode.
+        /// Opcode of the packet.
         opcode: u8,
-        /// Inside or outside a message.
+        /// State of the peer: inside or outside a message.
         state: &'static str,
     },
-    /// A packet of a wrong size.
+    /// A packet has a wrong size.
     #[error("opcode {opcode:#04x} with {found} B of payload at an MTU of {mtu} B")]
     Size {
-        /// Its opcode.
+        /// Opcode of the packet.
         opcode: u8,
-        /// Bytes of its payload.
+        /// Length of its payload in bytes.
         found: usize,
         /// The path MTU.
         mtu: u32,
     },
-    /// A WRITE of another length than its RETH says.
+    /// A WRITE has another length than its RETH says.
     #[error("a WRITE of {found} B whose RETH says {expected} B")]
     WriteLength {
-        /// Bytes that came.
+        /// Number of bytes that arrived.
         found: u64,
-        /// Bytes announced.
+        /// Number of bytes in the RETH.
         expected: u32,
     },
-    /// A WRITE, a READ or an atomic that is not allowed.
+    /// A WRITE, a READ or an atomic is not allowed.
     #[error("a {verb} of {len} B at {addr:#x} with key {rkey:#x} is not allowed")]
     Access {
-        /// What it is.
+        /// Name of the operation.
         verb: &'static str,
-        /// Where.
+        /// Remote address.
         addr: u64,
-        /// Bytes.
+        /// Length in bytes.
         len: u32,
-        /// Key.
+        /// Remote key.
         rkey: u32,
     },
-    /// An atomic on bytes that are not aligned.
+    /// The address of an atomic is not aligned.
     #[error("a {verb} at {addr:#x}, which is no multiple of 8")]
     AtomicAddress {
-        /// What it is.
+        /// Name of the operation.
         verb: &'static str,
-        /// Where.
+        /// Remote address.
         addr: u64,
     },
 }
 
-/// A message of which packets are still to come.
+/// A message whose last packet has not arrived.
 #[derive(Clone, Debug)]
 struct Partial {
     message: Message,
@@ -134,12 +134,12 @@ struct Partial {
 #[derive(Clone, Debug)]
 pub struct Peer {
     config: PeerConfig,
-    /// The next sequence number, by the sender's queue pair number.
+    /// Next expected sequence number, by the sender's queue pair number.
     expected: HashMap<u32, u32>,
     partial: Option<Partial>,
-    /// A NAK for a gap was sent, and the gap is still there.
+    /// A NAK for a gap was sent, and the gap was not filled since.
     gap_reported: bool,
-    /// A NAK was sent; without retransmission nothing good can follow.
+    /// A NAK was sent; the peer stops, as it expects no retransmission.
     refused: bool,
     msn: u32,
     messages: Vec<Message>,
@@ -150,7 +150,7 @@ pub struct Peer {
     errors: Vec<PeerError>,
 }
 
-/// Where a packet stands in its message.
+/// Position of a packet in its message.
 struct Place {
     write: bool,
     first: bool,
@@ -172,7 +172,7 @@ fn place(operation: u8) -> Option<Place> {
 }
 
 impl Peer {
-    /// A peer to which nothing was sent yet.
+    /// A peer that has received nothing.
     pub fn new(config: PeerConfig) -> Self {
         let expected = config.start_psn.map(|psn| (config.card_qpn, psn & MASK_24));
         let memory = match config.readable {
@@ -195,54 +195,54 @@ impl Peer {
         }
     }
 
-    /// What it was made with.
+    /// Configuration of the peer.
     pub fn config(&self) -> &PeerConfig {
         &self.config
     }
 
-    /// Changes how it answers from now on.
+    /// Changes the behaviour from now on.
     pub fn set_behaviour(&mut self, behaviour: Behaviour) {
         self.config.behaviour = behaviour;
         self.refused = false;
     }
 
-    /// The messages that arrived whole, in order.
+    /// The messages that arrived completely, in order.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// Takes the messages that arrived whole, in order.
+    /// Takes the messages that arrived completely, in order.
     pub fn take_messages(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.messages)
     }
 
-    /// How many messages arrived whole.
+    /// Number of messages that arrived completely.
     pub fn message_count(&self) -> u64 {
         self.message_count
     }
 
-    /// The bytes of the messages that arrived whole.
+    /// Number of bytes of the messages that arrived completely.
     pub fn message_bytes(&self) -> u64 {
         self.message_bytes
     }
 
-    /// The READs and atomics that were answered.
+    /// Counts of the READs and atomics that were answered.
     pub fn answered(&self) -> Answered {
         self.answered
     }
 
-    /// The peer's memory: what WRITEs and atomics left there.
+    /// Memory of the peer, as WRITEs and atomics left it.
     pub fn memory(&self) -> &SparseMemory {
         &self.memory
     }
 
-    /// What the sender did wrong.
+    /// Errors of the sender.
     pub fn errors(&self) -> &[PeerError] {
         &self.errors
     }
 
-    /// Takes a packet that was addressed to this peer, and gives the answer. A READ or an atomic that comes
-    /// again is answered as a SEND that does: its data are not.
+    /// Takes a packet that was addressed to this peer, and returns the answer. A repeated READ or
+    /// atomic is answered as a repeated SEND is, with an acknowledgement but without data.
     pub fn receive(&mut self, frame: &Frame<'_>) -> Answer {
         match self.config.behaviour {
             Behaviour::Dead => return Answer::Nothing,
@@ -266,7 +266,7 @@ impl Peer {
         let source = frame.deth.map_or(self.config.card_qpn, |deth| deth.source_qp);
         let psn = frame.bth.psn;
         if self.refused {
-            // Sent before the sender knew.
+            // The packet was sent before the sender knew of the NAK.
             return Answer::Nothing;
         }
         let expected = *self.expected.entry(source).or_insert(psn);
@@ -305,7 +305,7 @@ impl Peer {
         self.answer_if(asked, frame, syndrome::ACK | 31, psn)
     }
 
-    /// Executes a READ or an atomic that is in order.
+    /// Executes a READ or an atomic that is in order, and returns the answer.
     fn reply(&mut self, frame: &Frame<'_>, question: &Question) -> Answer {
         if self.partial.take().is_some() {
             let (opcode, state) = (frame.bth.opcode, "inside a message");
@@ -317,7 +317,7 @@ impl Peer {
         Answer::Data(question.execute(memory, answered, &flow, psn, msn))
     }
 
-    /// What a responder does with an RC packet that is not the next.
+    /// Answers an RC packet that is not the next one, as a responder does.
     fn out_of_order(&mut self, frame: &Frame<'_>, distance: i32, next: u32) -> Answer {
         if distance < 0 {
             let last = psn_add(next, MASK_24);
@@ -327,7 +327,7 @@ impl Peer {
         self.answer_if(first, frame, syndrome::NAK_PSN, next)
     }
 
-    /// The fields that are the same in every packet of the flow.
+    /// Checks the fields that are the same in every packet of the flow.
     fn check_fields(&mut self, frame: &Frame<'_>) {
         let config = &self.config;
         let source = frame.deth.map_or(config.card_qpn, |deth| deth.source_qp);
@@ -367,7 +367,8 @@ impl Peer {
         }
     }
 
-    /// The NAK that a WRITE, a READ or an atomic out of bounds is answered with, or an atomic that is not aligned.
+    /// Returns the NAK for a WRITE, a READ or an atomic out of bounds, or for an atomic that is not
+    /// aligned.
     fn check_access(&mut self, frame: &Frame<'_>, question: Option<&Question>) -> Option<u8> {
         if let Some((code, error)) = question.and_then(Question::refusal) {
             self.errors.push(error);
@@ -388,7 +389,7 @@ impl Peer {
         Some(syndrome::NAK_REMOTE_ACCESS)
     }
 
-    /// Puts a packet that is in order to its message.
+    /// Adds a packet that is in order to its message.
     fn take(&mut self, frame: &Frame<'_>, place: &Place, source_qpn: u32) {
         let opcode = frame.bth.opcode;
         let (found, mtu) = (frame.payload.len(), self.config.mtu as usize);
@@ -452,7 +453,7 @@ impl Peer {
         }
     }
 
-    /// An acknowledgement to the sender of `frame`, if there is to be one.
+    /// Makes an acknowledgement to the sender of `frame`, if `answered` is set.
     fn answer_if(&self, answered: bool, frame: &Frame<'_>, syndrome: u8, psn: u32) -> Answer {
         match answered {
             true => {
@@ -463,7 +464,7 @@ impl Peer {
         }
     }
 
-    /// What leads back to the sender of `frame`.
+    /// Flow of packets back to the sender of `frame`.
     fn flow(&self, frame: &Frame<'_>) -> Flow {
         Flow {
             source_mac: self.config.mac,
@@ -483,14 +484,14 @@ impl Peer {
     }
 }
 
-/// True if the key opens all of those bytes.
+/// True if the key allows access to all of these bytes.
 fn is_within(memory: RemoteMemory, addr: u64, len: u32, rkey: u32) -> bool {
     let end = u128::from(addr) + u128::from(len);
     let limit = u128::from(memory.addr) + u128::from(memory.len);
     rkey == memory.rkey && addr >= memory.addr && end <= limit
 }
 
-/// Stands before a tag's control information, so that a tag of zeros differs from none.
+/// Bit in front of a tag's control information, so that a tag of zeros differs from no tag.
 const TAGGED: u64 = 1 << 16;
 
 pub use drdma_semantics::answers::acknowledgement;

@@ -1,13 +1,13 @@
-//! A peer's memory: 2^64 bytes, of which those that were written take room.
+//! A peer's memory: 2^64 bytes, of which only those that were written take space.
 
 use std::collections::HashMap;
 
 const PAGE: usize = 4096;
-/// Bytes of a word of the pattern.
+/// Number of bytes of a word of the pattern.
 const WORD: usize = 8;
 
-/// The eight bytes, as a little-endian number, that the word at `addr / 8` of a patterned memory holds until
-/// something is written there: a hash of its place, so that bytes of another place are told apart.
+/// Initial value of the word at `addr / 8` of a patterned memory, eight bytes as a little-endian
+/// number: a hash of its address, so that bytes of different addresses differ.
 pub fn content(addr: u64) -> u64 {
     let mut value = (addr / WORD as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -15,7 +15,7 @@ pub fn content(addr: u64) -> u64 {
     value ^ value >> 31
 }
 
-/// The bytes of a patterned memory from `addr` on.
+/// Fills `bytes` with those of a patterned memory from `addr` on.
 pub fn content_at(addr: u64, bytes: &mut [u8]) {
     let mut at = addr;
     let mut rest = bytes;
@@ -37,17 +37,17 @@ pub struct SparseMemory {
 }
 
 impl SparseMemory {
-    /// Zeros everywhere.
+    /// Memory of zeros.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// [`content`] everywhere.
+    /// Memory of the pattern [`content`].
     pub fn patterned() -> Self {
         Self { is_patterned: true, ..Self::default() }
     }
 
-    /// The bytes from `addr` on, as long as nothing is written there.
+    /// Fills `bytes` with the initial ones from `addr` on.
     fn untouched(&self, addr: u64, bytes: &mut [u8]) {
         match self.is_patterned {
             true => content_at(addr, bytes),

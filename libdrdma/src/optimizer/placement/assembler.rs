@@ -1,4 +1,4 @@
-//! How many words a cycle the assembler gathers, from where they lie.
+//! Rate in words a cycle at which the assembler gathers, computed from the places of the data.
 //!
 //! The 64 bytes of a beat are 16 quads of four, in four groups. Each group reads all banks, a word of a bank in
 //! a cycle. Each quad asks for the words of its bytes in the order of the beats, so that quads slip against
@@ -8,34 +8,34 @@
 
 use super::{BANKS, BEAT, Beat, Place, WORD};
 
-/// Positions of a quad.
+/// Byte positions of a quad.
 const QUAD: usize = 4;
 /// Quads of a group, which share a copy of the memory.
 const GROUP: usize = 4;
-/// Banks that are equal modulo this are a class.
+/// Number of classes: banks that are equal modulo this number are a class.
 const CLASSES: u32 = 8;
-/// Beats that may be at work.
+/// Number of beats that may be in progress.
 const BEATS: usize = 32;
-/// Cycles until the place of a beat that has been read is free again.
+/// Cycles after a beat has been read until its place is free again.
 const LEAVING: u64 = 8;
-/// Cycles until quads reckon their age without it.
+/// Cycles until quads compute their age without a beat that has been read.
 const AGEING: u64 = 2;
-/// Beats so many behind the oldest one are equally old.
+/// Number of beats behind the oldest one from which on all count as equally old.
 const OLD: usize = 3;
 
-/// What some beats take if nothing holds them up but banks.
+/// Duration of gathering some beats, if only conflicts of banks delay it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// Bytes of payload.
+    /// Number of bytes of payload.
     pub bytes: u64,
-    /// Beats: the cycles that they would take without conflicts.
+    /// Number of beats: the cycles that they would take without conflicts.
     pub beats: u64,
-    /// The cycles in which the words are read.
+    /// Number of cycles in which the words are read.
     pub cycles: u64,
 }
 
 impl Pace {
-    /// Words of payload in a cycle: 16 at most, 12.5 for 100 Gb/s. 0 of nothing.
+    /// Words of payload in a cycle: 16 at most, 12.5 for 100 Gb/s; 0 without beats.
     pub fn words_per_cycle(&self) -> f64 {
         match self.cycles {
             0 => 0.0,
@@ -44,7 +44,8 @@ impl Pace {
     }
 }
 
-/// Gathers beats of one window, as the card does if its data are there and whoever comes behind takes all.
+/// Gathers beats of one window as the card does, if its data are present and the next stage accepts
+/// every beat.
 pub fn pace(beats: impl IntoIterator<Item = Beat>) -> Pace {
     let mut pace = Pace::default();
     let requests: Vec<Request> = beats
@@ -54,7 +55,8 @@ pub fn pace(beats: impl IntoIterator<Item = Beat>) -> Pace {
         .collect();
     pace.beats = requests.len() as u64;
     let mut groups = [[Quad::default(); GROUP]; BEAT / QUAD / GROUP];
-    // Beats that are at work or were; when each was known to be read.
+    // Number of beats that have entered so far, and of each the cycle in which it was known to be
+    // read.
     let (mut entered, mut read) = (0, Vec::new());
     while read.len() < requests.len() {
         let now = pace.cycles;
@@ -76,13 +78,13 @@ pub fn pace(beats: impl IntoIterator<Item = Beat>) -> Pace {
     pace
 }
 
-/// What the quads read for a beat.
+/// Reads of each quad for a beat.
 type Request = [Turns; BEAT / QUAD];
 
 /// The words that a quad reads for a beat, turn by turn: of each class at most one in a turn.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turns {
-    /// Each word and its turn.
+    /// Each word and its turn, in the order of the bytes.
     words: [(u32, u8); QUAD],
     len: usize,
 }
@@ -104,7 +106,7 @@ impl Turns {
         turns
     }
 
-    /// The words of a turn, and which they are of all.
+    /// The words of a turn, each with its index among all words.
     fn of_turn(&self, turn: u8) -> impl Iterator<Item = (usize, u32)> {
         let words = self.words[..self.len].iter().enumerate();
         words.filter(move |(_, word)| word.1 == turn).map(|(index, word)| (index, word.0))
@@ -120,8 +122,8 @@ struct Quad {
 }
 
 impl Quad {
-    /// True if it is known to have read all that it needs of a beat: while it takes turns with the next one
-    /// that is only seen at the last of them.
+    /// True if the quad is known to have read all words that it needs of a beat. While it takes
+    /// turns with the next beat, that is only known at the last of these turns.
     fn has_read(&self, beat: usize, index: usize, requests: &[Request]) -> bool {
         let takes_turns = || {
             let turns = requests.get(self.beat).map(|request| &request[index]);
@@ -131,18 +133,18 @@ impl Quad {
     }
 }
 
-/// Who comes first in a bank.
+/// State of a bank in a cycle.
 #[derive(Clone, Copy, Debug)]
 enum Bank {
     Free,
-    /// Of this word, by all who have asked so far.
+    /// Requests so far are for this word alone.
     Asked(u32),
-    /// Of several words.
+    /// Requests are for several words.
     Disputed,
 }
 
 impl Bank {
-    /// Asks for a word behind those who were served or not; true if it is served.
+    /// Adds the request for a word; true if it is served.
     fn serves(&mut self, word: u32) -> bool {
         *self = match *self {
             Self::Free => Self::Asked(word),
@@ -153,11 +155,11 @@ impl Bank {
     }
 }
 
-/// A cycle of a group, whose first quad is `first`.
+/// Simulates a cycle of a group, whose first quad is `first`.
 fn serve(quads: &mut [Quad; GROUP], first: usize, requests: &[Request], oldest: usize) {
     let mut banks = [Bank::Free; BANKS as usize];
     let mut order: [usize; GROUP] = std::array::from_fn(|index| index);
-    // Stable: of equal ones the lower quad comes first.
+    // The sort is stable: of equally old quads the lower one is first.
     order.sort_by_key(|&index| (quads[index].beat - oldest).min(OLD));
     for index in order {
         let quad = &mut quads[index];

@@ -1,26 +1,26 @@
-//! Blocks of host memory, for what the card fetches row by row.
+//! Placement of blocks of host memory, for requests that the card fetches row by row.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{BEAT, Beat, Place, WORD};
 use crate::optimizer::Fragment;
 
-/// Bytes of a block.
+/// Size of a block in bytes.
 const BLOCK: u64 = 256;
-/// Blocks that a window has room for.
+/// Number of blocks that a window has room for.
 const BLOCKS: usize = 112;
-/// Beats of a window, of which those that cross the end of a block count as two.
+/// Number of beats of a window; those that cross the end of a block count as two.
 const PARTS: usize = 2048;
 /// Bytes between a block and the next that is not its neighbour in host memory: 9 words from the start of
 /// the one to that of the other, modulo the banks.
 const APART: u32 = 9 * WORD;
 
-/// Where the blocks of an open window lie, and room for more.
+/// Places of the blocks of an open window, to which further blocks can be added.
 ///
-/// Host memory is seen in aligned blocks of 256 B, which get their places in the order in which they are
-/// first needed: the block behind the last one in host memory lies right behind it, any other
-/// 9 words further, so that values of different columns start in different banks. A block that has its place is
-/// not placed again, whoever needs it.
+/// Host memory is seen in aligned blocks of 256 B, which get their places in the order in which
+/// they are first needed: the block behind the last one in host memory lies right behind it, any
+/// other 9 words further, so that values of different columns start in different banks. A block
+/// that has its place is not placed again.
 ///
 /// ```
 /// use libdrdma::optimizer::{BlockPlacement, Fragment};
@@ -40,9 +40,9 @@ const APART: u32 = 9 * WORD;
 /// packed rows ([`ColumnPlacement`](super::ColumnPlacement)) are next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockPlacement {
-    /// Offsets in the window, by number of block.
+    /// Offset in the window of each block, by number of the block.
     places: HashMap<u64, u32>,
-    /// The block that was placed last, and where.
+    /// Number and offset of the block that was placed last.
     last: Option<(u64, u32)>,
     parts: usize,
 }
@@ -63,7 +63,7 @@ impl BlockPlacement {
             beats.extend(pieces.map(|at| {
                 vec![Fragment { addr: addr.wrapping_add(at), len: (len - at).min(BEAT as u64) }]
             }));
-            // The pieces of a longer one are alone.
+            // The pieces of a longer fragment are beats of their own.
             room = (BEAT as u64).saturating_sub(len);
         }
         beats
@@ -125,13 +125,13 @@ impl BlockPlacement {
         self.last = Some((block, place));
     }
 
-    /// Where a byte of host memory lies, if its block is in the window.
+    /// Place of a byte of host memory, if its block is in the window.
     pub fn place(&self, addr: u64) -> Option<Place> {
         let place = *self.places.get(&(addr / BLOCK))?;
         Some(Place(place).plus(addr % BLOCK))
     }
 
-    /// Blocks of the window.
+    /// Number of blocks in the window.
     pub fn blocks(&self) -> usize {
         self.places.len()
     }

@@ -7,21 +7,21 @@ use drdma_abi::work_request::MAX_ELEMENTS;
 use super::{BANKS, BEAT, Beat, Place, WORD};
 use crate::optimizer::WINDOW;
 
-/// Banks from the start of a group to that of the next, of few lanes and of many.
+/// Distance in banks between the starts of consecutive groups: with few lanes, and with many.
 const SKEW: [u32; 2] = [5, 14];
-/// The most lanes that are few.
+/// Largest number of lanes that counts as few.
 const FEW: usize = 5;
-/// Widest joint span of lanes that are one group.
+/// Widest joint span in bytes of lanes that are one group.
 const MAX_SPAN: u64 = 127;
-/// Bytes of a lane.
+/// Largest length of a lane in bytes.
 const MAX_LEN: u64 = 127;
-/// Bytes from row to row of a lane.
+/// Largest distance in bytes from row to row of a lane.
 const MAX_STEP: u64 = 128;
-/// Bytes of a row.
+/// Largest length of a row in bytes.
 const MAX_ROW_BYTES: u64 = 960;
 /// Bytes a row that all groups may take together: 16 rows then fit a window.
 const MAX_STEPS: u64 = ROOM / 16;
-/// Most rows of a window.
+/// Largest number of rows of a window.
 const MAX_ROWS: u64 = 4096;
 /// Bytes of a window for rows.
 const ROOM: u64 = WINDOW - MAX_ELEMENTS as u64 * LOST;
@@ -32,16 +32,16 @@ const LOST: u64 = 132;
 /// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lane {
-    /// Where row 0 has it.
+    /// Address of the lane's bytes in row 0.
     pub addr: u64,
-    /// Bytes, at least 1.
+    /// Length in bytes, at least 1.
     pub len: u64,
     /// Bytes from row to row, at least 1.
     pub step: u64,
 }
 
 impl Lane {
-    /// Values of `len` bytes, one behind the other.
+    /// A lane of values of `len` bytes, one behind the other.
     pub const fn dense(addr: u64, len: u64) -> Self {
         Self { addr, len, step: len }
     }
@@ -55,20 +55,20 @@ impl Lane {
 /// more than it together, nor than 127 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Which lanes, by index.
+    /// Indices of the group's lanes.
     pub lanes: Range<usize>,
-    /// Where the first byte of any of them is in row 0.
+    /// Address of the group's first byte in row 0.
     pub addr: u64,
-    /// Bytes of a row from there to the last byte of any of them.
+    /// Bytes of a row from there to the last byte of the group.
     pub len: u64,
     /// Bytes from row to row.
     pub step: u64,
-    /// Where that first byte lies in the window.
+    /// Place of that first byte in the window.
     pub place: Place,
 }
 
 impl Group {
-    /// Takes the next lane in, if it belongs here.
+    /// Adds the next lane, if it belongs to this group.
     fn takes(&mut self, lane: &Lane) -> bool {
         let start = self.addr.min(lane.addr);
         let span = (self.addr + self.len).max(lane.end()) - start;
@@ -87,92 +87,93 @@ impl Group {
         (start..end.next_multiple_of(word)).contains(&addr).then(|| Place(lead).plus(addr - start))
     }
 
-    /// Where the last of `rows` ends, in host memory or in the window.
+    /// Address or offset behind the last of `rows` rows that begin at `start`, in host memory or in
+    /// the window.
     fn end(&self, start: u64, rows: u32) -> u64 {
         start + (u64::from(rows) - 1) * self.step + self.len
     }
 }
 
-/// Why rows are not packed: the card fetches and sends such a request row by row.
+/// Reason why rows are not packed: the card fetches and sends such a request row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlacementError {
-    /// No lane, or more than a region can have.
+    /// There is no lane, or there are more than a region can have.
     #[error("{0} lanes, 1 to {MAX_ELEMENTS} are possible")]
     Lanes(usize),
-    /// A lane without bytes or step, or one that goes beyond the last address.
+    /// A lane has no bytes or no step, or reaches beyond the last address.
     #[error(
         "lane {index} of {len} B every {step} B at {addr:#x} is empty, stands still or goes beyond the \
          last address"
     )]
     Lane {
-        /// Its index.
+        /// Index of the lane.
         index: usize,
-        /// Where row 0 has it.
+        /// Address of the lane's bytes in row 0.
         addr: u64,
-        /// Bytes.
+        /// Length in bytes.
         len: u64,
         /// Bytes from row to row.
         step: u64,
     },
-    /// Rows that are too long.
+    /// The rows are too long.
     #[error("rows of {0} B, at most {MAX_ROW_BYTES} B are packed")]
     RowBytes(u64),
-    /// A lane that is too long, or whose rows are too far apart.
+    /// A lane is too long, or its rows are too far apart.
     #[error(
         "lane {index} of {len} B every {step} B: lanes of at most {MAX_LEN} B every {MAX_STEP} B are packed"
     )]
     Wide {
-        /// Its index.
+        /// Index of the lane.
         index: usize,
-        /// Bytes.
+        /// Length in bytes.
         len: u64,
         /// Bytes from row to row.
         step: u64,
     },
-    /// A period of 128 B whose extents would be two groups.
+    /// The extents of a period of 128 B would be two groups.
     #[error(
         "lane {index} every {MAX_STEP} B spans more than {MAX_SPAN} B with the lanes before it"
     )]
     Period {
-        /// Its index.
+        /// Index of the lane.
         index: usize,
     },
-    /// Rows of more than 64 B with a lane that is longer than its step.
+    /// Rows have more than 64 B, and a lane is longer than its step.
     #[error("lane {index} of {len} B every {step} B overlaps, and rows have more than {BEAT} B")]
     Overlap {
-        /// Its index.
+        /// Index of the lane.
         index: usize,
-        /// Bytes.
+        /// Length in bytes.
         len: u64,
         /// Bytes from row to row.
         step: u64,
     },
-    /// Lanes that take too much of a window.
+    /// The lanes take too much of a window.
     #[error(
         "lanes that take {0} B a row, at most {MAX_STEPS} B are packed (lanes that are near each other \
          count once)"
     )]
     Steps(u64),
-    /// A bitmap that does not have a bit for each row.
+    /// The bitmap does not have a bit for each row.
     #[error("a bitmap of {bytes} B for {rows} rows")]
     Bitmap {
-        /// Its bytes.
+        /// Length of the bitmap in bytes.
         bytes: usize,
-        /// Rows.
+        /// Number of rows.
         rows: u64,
     },
-    /// No rows, or more than a window takes.
+    /// There are no rows, or more than a window takes.
     #[error("{rows} rows, a window takes 1 to {most}")]
     Rows {
-        /// How many were given.
+        /// Number of rows that were given.
         rows: u32,
-        /// How many a window takes.
+        /// Number of rows that a window takes.
         most: u32,
     },
 }
 
-/// Where the lanes of a window lie, and with them the rows that are packed from there.
+/// Places of the lanes of a window, and of the rows that are packed from there.
 ///
 /// A group starts behind the one before it, in bank 5 times its index (modulo 32), or of more than five lanes 14
 /// times, as far from the start of a word as in host memory. From there on its bytes lie as in host memory, gaps
@@ -192,8 +193,8 @@ impl ColumnPlacement {
     /// The placement of a window of `rows` rows of `lanes`, in the order in which they are sent.
     ///
     /// # Errors
-    /// Lanes that the card does not pack, or a number of rows that is 0 or above
-    /// [`ColumnPlacement::window_rows`].
+    /// The [`PlacementError`] of lanes that the card does not pack, or `Rows` for a number of rows
+    /// that is 0 or above [`ColumnPlacement::window_rows`].
     pub fn new(lanes: &[Lane], rows: u32) -> Result<Self, PlacementError> {
         let mut groups = groups(lanes)?;
         let most = most_rows(&groups);
@@ -215,23 +216,24 @@ impl ColumnPlacement {
     /// are at least 128, else of 16. Of a sparse window whole blocks of 64 count.
     ///
     /// # Errors
-    /// Lanes that the card does not pack.
+    /// The [`PlacementError`] of lanes that the card does not pack.
     pub fn window_rows(lanes: &[Lane]) -> Result<u32, PlacementError> {
         Ok(most_rows(&groups(lanes)?))
     }
 
-    /// The lanes that lie together, in order.
+    /// The groups of lanes that lie together, in order.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// Rows of the window.
+    /// Number of rows of the window.
     pub fn rows(&self) -> u32 {
         self.rows
     }
 
-    /// Bytes of the segmented memory that nobody else has while the window is in use: a multiple of a word of all banks, or
-    /// [`WINDOW`] if that is more than half of it. The next window lies behind them.
+    /// Bytes of the segmented memory that the window alone occupies while it is in use: a multiple
+    /// of a word of all banks, or [`WINDOW`] if that is more than half of it. The next window lies
+    /// behind them.
     pub fn size(&self) -> u64 {
         let end = |group: &Group| group.end(group.place.offset().into(), self.rows);
         let end = self.groups.last().map_or(0, end);
@@ -239,22 +241,22 @@ impl ColumnPlacement {
         if size > WINDOW / 2 { WINDOW } else { size }
     }
 
-    /// Where the first byte of a lane's value lies, for a row of the window; `None` if there is no such
-    /// lane or row.
+    /// Place of the first byte of a lane's value, for a row of the window; `None` if there is no
+    /// such lane or row.
     pub fn place(&self, lane: usize, row: u32) -> Option<Place> {
         let group = self.groups.iter().find(|group| group.lanes.contains(&lane))?;
         let offset = u64::from(row) * group.step + self.lanes[lane].addr - group.addr;
         (row < self.rows).then(|| group.place.plus(offset))
     }
 
-    /// Where a byte of host memory lies, in the words that the lanes touch: more than once if it is in
+    /// Places of a byte of host memory, in the words that the lanes touch: several if it is in
     /// several groups. Addresses are those of the window's rows if the lanes' are.
     pub fn places(&self, addr: u64) -> impl Iterator<Item = Place> {
         self.groups.iter().filter_map(move |group| group.place(addr, self.rows))
     }
 
-    /// The beats of which a message with some rows of the window is made: full ones, or 63 B of rows of 3 B, but for the
-    /// last. Rows that are not in the window are left out.
+    /// The beats of a message with some rows of the window: full ones, or 63 B of rows of 3 B,
+    /// except for the last. Rows that are not in the window are left out.
     pub fn beats(&self, rows: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Beat> {
         let row_bytes: usize = self.lanes.iter().map(|lane| lane.len as usize).sum();
         let value = |lane: usize, row: u32| {
@@ -265,7 +267,7 @@ impl ColumnPlacement {
             .into_iter()
             .filter(|&row| row < self.rows)
             .flat_map(move |row| (0..self.lanes.len()).flat_map(move |lane| value(lane, row)));
-        // Beats of rows of 1 to 3 bytes are of whole rows.
+        // A beat of rows of 1 to 3 bytes holds whole rows.
         let size = if row_bytes < 4 { BEAT - BEAT % row_bytes.max(1) } else { BEAT };
         std::iter::from_fn(move || {
             let mut beat = [None; BEAT];
@@ -276,7 +278,7 @@ impl ColumnPlacement {
     }
 }
 
-/// Lanes by group; where these lie is not known yet.
+/// Puts lanes into groups, whose places are not determined yet.
 fn groups(lanes: &[Lane]) -> Result<Vec<Group>, PlacementError> {
     if !(1..=MAX_ELEMENTS).contains(&lanes.len()) {
         return Err(PlacementError::Lanes(lanes.len()));

@@ -1,5 +1,5 @@
-//! Where the card puts what it reads, and how fast it can be gathered from there (D-RDMA sections 4.2 and
-//! 4.3).
+//! Places where the card puts the data that it reads, and the rate at which they can be gathered
+//! from there (D-RDMA sections 4.2 and 4.3).
 //!
 //! The segmented memory has [`BANKS`] banks of words of [`WORD`] bytes; words that follow one another
 //! lie in banks that do. The [`assembler`] reads a word of each bank in a cycle, but never two of one bank
@@ -11,8 +11,8 @@
 //! | [`ColumnPlacement`] | rows of at most 960 B of several columns, for one destination or many |
 //! | [`BlockPlacement`] | all others, row by row |
 //!
-//! Neither is anything that software has to care for: the card does it by itself. It says beforehand what a
-//! layout of columns is worth:
+//! Software need not take care of either: the card does. They predict the rate of a layout of
+//! columns:
 //!
 //! ```
 //! use libdrdma::optimizer::{ColumnPlacement, Lane, assembler};
@@ -47,7 +47,7 @@ pub const WORD: u32 = 4;
 /// Bytes of payload that the assembler puts together in a cycle.
 const BEAT: usize = 64;
 
-/// Bytes of payload that are gathered together, and where each of them lies; `None` behind the last.
+/// Bytes of payload that are gathered together, as their places; `None` behind the last.
 pub type Beat = [Option<Place>; BEAT];
 
 /// A byte of a window of the segmented memory.
@@ -60,7 +60,7 @@ impl Place {
         self.0
     }
 
-    /// Its bank. (All windows start in bank 0.)
+    /// Number of the byte's bank. (All windows start in bank 0.)
     pub fn bank(self) -> u32 {
         self.word() % BANKS
     }

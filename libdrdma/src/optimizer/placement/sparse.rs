@@ -2,14 +2,14 @@
 
 use super::{ColumnPlacement, Lane, PlacementError};
 
-/// Rows that are left out together, or not.
+/// Rows of a block: all of them are left out, or none.
 const BLOCK: u64 = 64;
 /// Blocks of the region that a window may span.
 const MAX_SPAN: u64 = 4096;
-/// If one of so many last rows of a block is needed, its last word may reach into the next block.
+/// If one of this many last rows of a block is needed, its last word may reach into the next block.
 const TAIL: u64 = 3;
 
-/// Which rows of a bitmapped region a window holds, if the region is for a single destination.
+/// Rows of a bitmapped region that a window holds, if the region is for a single destination.
 ///
 /// Blocks of 64 rows go into a window in order, until it is full or spans 4,096 of them. Between two blocks of which
 /// rows are needed those without any are left out if there are so many that no read goes through them: if their
@@ -17,13 +17,14 @@ const TAIL: u64 = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SparseWindow {
     rows: u32,
-    /// Blocks with needed rows, and which block of the window each is.
+    /// Number of each block with needed rows, and its number in the window.
     blocks: Vec<(u64, u32)>,
 }
 
 impl SparseWindow {
-    /// The windows of a region of so many `rows`, of which those are `needed` (bit `r mod 8` of byte `r / 8` for
-    /// row `r`) that are selected or are fetch rows ([`Bitmapped::fetch_rows`](crate::Bitmapped::fetch_rows)).
+    /// The windows of a region of `rows` rows. Bit `r mod 8` of byte `r / 8` of `needed` is 1 if
+    /// row `r` is selected or is a fetch row
+    /// ([`Bitmapped::fetch_rows`](crate::Bitmapped::fetch_rows)).
     ///
     /// ```
     /// use libdrdma::optimizer::{Lane, SparseWindow};
@@ -40,7 +41,8 @@ impl SparseWindow {
     /// ```
     ///
     /// # Errors
-    /// Lanes that the card does not pack, or a bitmap that is too short.
+    /// The [`PlacementError`] of lanes that the card does not pack, or `Bitmap` for a bitmap that
+    /// is too short.
     pub fn all(
         lanes: &[Lane],
         rows: u64,
@@ -54,7 +56,8 @@ impl SparseWindow {
         let is_needed = |row: &u64| needed[*row as usize / 8] >> (row % 8) & 1 == 1;
         let any = |from: u64, to: u64| (from..to.min(rows)).any(|row| is_needed(&row));
         let enough = enough(lanes, merge_threshold);
-        // Whole blocks, unless there is none: then the card leaves out nothing.
+        // A window consists of whole blocks, unless it has room for less than one: then the card
+        // leaves out nothing.
         let most = u64::from(most);
         let most = if most < BLOCK { most } else { most / BLOCK * BLOCK };
         let rows_of_window = rows.min(most) as u32;
@@ -81,23 +84,24 @@ impl SparseWindow {
         Ok(windows)
     }
 
-    /// Rows that the window has room for: those of its [`ColumnPlacement`].
+    /// Number of rows that the window has room for: those of its [`ColumnPlacement`].
     pub fn rows(&self) -> u32 {
         self.rows
     }
 
-    /// Which row of the window a row of the region is; `None` if nothing of its block of 64 rows is in it.
+    /// Row of the window that holds a row of the region; `None` if its block of 64 rows is not in
+    /// the window.
     pub fn row(&self, row: u64) -> Option<u32> {
         let found = self.blocks.binary_search_by_key(&(row / BLOCK), |(block, _)| *block).ok()?;
         Some(self.blocks[found].1 * BLOCK as u32 + (row % BLOCK) as u32)
     }
 }
 
-/// The fewest blocks that are left out.
+/// The least number of neighbouring blocks that are left out.
 fn enough(lanes: &[Lane], merge_threshold: u32) -> u64 {
     let least = lanes.iter().map(|lane| lane.step).min().unwrap_or(1);
     match lanes.iter().any(|lane| lane.len > lane.step) {
-        // More than a window spans.
+        // More blocks than a window spans: nothing is left out.
         true => MAX_SPAN,
         false => u64::from(merge_threshold.min(4095)) / (BLOCK * least) + 1,
     }

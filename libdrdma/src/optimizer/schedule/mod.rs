@@ -1,4 +1,4 @@
-//! Which gaps of a bitmap are read through, gap by gap.
+//! Schedules: which gaps of a bitmap are read through, gap by gap.
 
 mod program;
 #[cfg(test)]
@@ -9,9 +9,9 @@ use drdma_abi::work_request::LOG_MAX_READ;
 use super::{CostTable, FetchPlan, Fragment, Limits, Load, PlanError, READ_BOUNDARY};
 use program::{Lane, Prices, Program};
 
-/// Narrower gaps the card reads through, whatever it is told: it reads words of 4 bytes.
+/// Width in bytes up to which the card reads through every gap: it reads words of 4 bytes.
 const WORD_GAP: u64 = 3;
-/// How many shares of requests and bytes in what reads cost are tried, and one more.
+/// Number of shares of requests and bytes in the price of reads that are tried, less one.
 const SHARES: u32 = 4;
 
 /// An explicit schedule for a bitmapped region: its *fetch rows*, rows that nobody has selected and
@@ -53,44 +53,45 @@ struct Found {
     load: Load,
 }
 
-/// Why there is no schedule.
+/// Error of making a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
-    /// Limits that leave no read.
+    /// The limits leave no read.
     #[error(transparent)]
     Limits(#[from] PlanError),
-    /// Nothing to fetch from.
+    /// There is no column.
     #[error("a schedule needs at least one column")]
     NoColumns,
-    /// A column without bytes, or one that goes beyond the last address.
+    /// A column has no bytes, or reaches beyond the last address.
     #[error(
         "column {index} of {rows} values of {len} B at {addr:#x} is empty or goes beyond the last address"
     )]
     Column {
-        /// Its index.
+        /// Index of the column.
         index: usize,
-        /// Rows.
+        /// Number of rows.
         rows: u64,
         /// The address of row 0's value.
         addr: u64,
         /// Bytes of one value.
         len: u64,
     },
-    /// A bitmap that does not have a bit for each row.
+    /// The bitmap does not have a bit for each row.
     #[error("a bitmap of {bytes} B for {rows} rows")]
     Bitmap {
-        /// Its bytes.
+        /// Length of the bitmap in bytes.
         bytes: usize,
-        /// Rows.
+        /// Number of rows.
         rows: u64,
     },
 }
 
 impl Schedule {
-    /// The schedule that takes the least time by a table, for the rows of `columns` (the value of row 0
-    /// of each, its values one behind the other) that are `selected` (bit `r mod 8` of byte `r / 8` for
-    /// row `r`). For several destinations that share the columns, `selected` is what any of them wants.
+    /// The schedule that takes the least time by a table, for those rows of `columns` that are
+    /// `selected`. A column is given as its value of row 0; its values lie one behind the other.
+    /// Bit `r mod 8` of byte `r / 8` of `selected` is that of row `r`. For several destinations
+    /// that share the columns, `selected` is the union of their rows.
     ///
     /// It is a dynamic program over the runs of selected rows. A read of it lies as the card makes it:
     /// of whole words, cut at 4 KiB boundaries, and where it is too long at the last cache line. Two columns
@@ -105,8 +106,9 @@ impl Schedule {
     /// (or the distinct gaps among them), times the columns. A schedule can be made for a stretch of rows at a time.
     ///
     /// # Errors
-    /// Limits that leave no read, no column, one that is empty or goes beyond the last address, or a bitmap
-    /// that is too short.
+    /// `ScheduleError::Limits` if the limits leave no read, `NoColumns` without a column, `Column`
+    /// for one that is empty or reaches beyond the last address, or `Bitmap` for a bitmap that is
+    /// too short.
     pub fn cheapest(
         columns: &[Fragment],
         rows: u64,
@@ -131,7 +133,7 @@ impl Schedule {
             }
             best.as_ref().map_or(longest, |(_, longest, _)| *longest)
         };
-        // The rules say which longest read is best.
+        // The rules show which longest read is best.
         let log = longest.ilog2().max((*LOG_MAX_READ.start()).into());
         let mut longest = 1 << log;
         for log in (u32::from(*LOG_MAX_READ.start())..=log).rev() {
@@ -156,36 +158,37 @@ impl Schedule {
         &self.fetch_rows
     }
 
-    /// The plan that goes with it: the card reads through no gap by itself.
+    /// The plan to post with the schedule: the card reads through no other gap.
     pub fn plan(&self) -> FetchPlan {
         self.plan
     }
 
-    /// How many reads the card makes.
+    /// Number of reads that the card makes.
     pub fn reads(&self) -> u64 {
         self.found.reads
     }
 
-    /// Their bytes, gaps included.
+    /// Number of bytes of the reads, gaps included.
     pub fn bytes(&self) -> u64 {
         self.found.bytes
     }
 
-    /// What they take by the table. That the card reads the fetch rows themselves, a bit a row in reads of
-    /// 512 B, is not in it: a schedule pays where few rows are selected, or gaps are unlike each other.
+    /// Load of the reads by the table. It does not contain the card's reading of the fetch rows
+    /// themselves, a bit a row in reads of 512 B: a schedule pays where few rows are selected, or
+    /// gaps are unlike each other.
     pub fn load(&self) -> Load {
         self.found.load
     }
 }
 
-/// Columns whose values of all rows have addresses.
+/// Checks columns: their values of all rows must have addresses.
 fn lanes(columns: &[Fragment], rows: u64) -> Result<Vec<Lane>, ScheduleError> {
     if columns.is_empty() {
         return Err(ScheduleError::NoColumns);
     }
     let lane = |(index, &Fragment { addr, len }): (usize, &Fragment)| {
         let end = u128::from(addr) + u128::from(rows) * u128::from(len);
-        // Words and the page behind have addresses, too.
+        // The words and the page behind must have addresses, too.
         match len > 0 && end < u128::from(u64::MAX - READ_BOUNDARY) {
             true => Ok(Lane { addr, width: len }),
             false => Err(ScheduleError::Column { index, rows, addr, len }),
@@ -208,8 +211,8 @@ fn runs(rows: u64, selected: &[u8], lanes: &[Lane]) -> Vec<(u64, u64)> {
     runs
 }
 
-/// What reads may cost, as a sum over them: what they take one kind after another, and what they take
-/// of requests or bytes, in all shares.
+/// Prices of reads, as sums over them: the time that they take without overlap, and that time mixed
+/// with their use of requests or bytes, in all shares.
 fn prices<'a>(loads: &'a [Load], costs: &'a CostTable) -> impl Iterator<Item = Prices> + 'a {
     let shares = (0..=SHARES).map(|share| f64::from(share) / f64::from(SHARES));
     let mixed = shares.map(|requests| (Load::APART, requests));

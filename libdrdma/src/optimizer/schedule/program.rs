@@ -23,34 +23,34 @@ impl Lane {
     }
 }
 
-/// What reads cost.
+/// Prices of reads.
 #[derive(Clone, Debug)]
 pub struct Prices {
-    /// A read, by its bytes.
+    /// Price of a read, by its length in bytes.
     pub by_length: Vec<f64>,
-    /// More for one that begins in the cache line in which the one before ended.
+    /// Additional price of a read that begins in the cache line in which the one before ended.
     pub same_line: f64,
 }
 
-/// The last read of a group of runs in a column: where it starts. Where it ends is not known before the
+/// The last read of a group of runs in a column, by its start. Its end is not known before the
 /// group's end is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Open {
     start: u64,
-    /// What the reads before it cost.
+    /// Price of the reads before it.
     closed: f64,
 }
 
 /// A group of runs that are read with all between them, from run `first` on.
 struct Group {
     first: usize,
-    /// What everything before it costs.
+    /// Price of all reads before the group.
     before: f64,
     open: Vec<Open>,
 }
 
 impl Group {
-    /// What is known of its cost.
+    /// The part of the group's price that is known.
     fn known(&self) -> f64 {
         self.before + self.open.iter().map(|open| open.closed).sum::<f64>()
     }
@@ -65,13 +65,13 @@ pub struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// For the gap behind each run but the last: whether it is read through, so that the sum of the
-    /// prices is the least.
+    /// For the gap behind each run but the last: whether it is read through, such that the sum of
+    /// the prices is the least.
     pub fn solve(&self, prices: &Prices) -> Vec<bool> {
         let count = self.runs.len();
-        // What the runs before each one cost, and which is the first of the group that ends there.
+        // Price of the runs before each one, and the first run of the group that ends there.
         let (mut best, mut first) = (vec![0.0; count + 1], vec![0; count]);
-        // The groups that may go on.
+        // Groups that may be continued.
         let mut groups: Vec<Group> = Vec::new();
         for (index, &run) in self.runs.iter().enumerate() {
             let open = self.lanes.iter().map(|lane| Open { start: lane.words(run).0, closed: 0.0 });
@@ -92,7 +92,8 @@ impl Program<'_> {
                     (best[index + 1], first[index]) = (cost, group.first);
                 }
             }
-            // Groups whose reads continue in the same way cost the same from here on: behind the end of a page all do.
+            // Groups whose reads continue in the same way cost the same from here on: behind the
+            // end of a page all do. The cheapest one is kept.
             groups.dedup_by(|later, kept| {
                 let alike = later.open.iter().zip(&kept.open).all(|(a, b)| a.start == b.start);
                 if alike && later.known() < kept.known() {
@@ -112,8 +113,8 @@ impl Program<'_> {
         through
     }
 
-    /// The rules of one widest gap in rows: none, and each gap that there is and that is not wider than a
-    /// page.
+    /// The rules that read through gaps up to a width in rows: 0, and the width of each gap that is
+    /// not wider than a page.
     pub fn rules(&self) -> impl Iterator<Item = Vec<bool>> {
         let gaps = || self.runs.windows(2).map(|pair| pair[1].0 - pair[0].1);
         let narrowest = self.lanes.iter().map(|lane| lane.width).min().unwrap_or(1);
@@ -124,7 +125,7 @@ impl Program<'_> {
         widths.into_iter().map(move |widest| gaps().map(|gap| gap <= widest).collect())
     }
 
-    /// What reads of run `index` wait if the runs before are read apart from it.
+    /// Price of waiting for a cache line if run `index` is read apart from the runs before.
     fn waits(&self, index: usize, prices: &Prices) -> f64 {
         let Some(before) = index.checked_sub(1) else { return 0.0 };
         let line = |addr: u64| addr / LINE as u64;
@@ -134,7 +135,7 @@ impl Program<'_> {
         self.lanes.iter().filter(shares).count() as f64 * prices.same_line
     }
 
-    /// Tells where bytes from `start` to `end` are cut into reads.
+    /// Calls `each` for every place where bytes from `start` to `end` are cut into reads.
     fn cut(&self, mut start: u64, end: u64, mut each: impl FnMut(u64)) {
         loop {
             let page = (start / READ_BOUNDARY + 1) * READ_BOUNDARY;

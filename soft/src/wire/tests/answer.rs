@@ -67,7 +67,7 @@ fn a_read_is_answered_with_the_bytes_that_lie_there() {
     content_at(ADDR + 4, &mut expected);
     assert_eq!(bytes, expected);
     assert_ne!(bytes[..8], bytes[8..16], "each word is another");
-    // It took three sequence numbers; one of no bytes takes one.
+    // The READ took three sequence numbers; one of no bytes takes one.
     assert_eq!(data(&mut peer, &read(ADDR, 0, RKEY, 103)).len(), 1);
     assert_eq!(data(&mut peer, &read(ADDR, 1, RKEY, 104)).len(), 1);
     assert_eq!(peer.errors(), []);
@@ -130,7 +130,7 @@ fn what_no_key_opens_is_refused_and_told() {
         assert_eq!(errors, [text]);
         assert_eq!(peer.answered(), Answered::default());
     }
-    // A peer that lets nobody read.
+    // A peer without readable memory.
     let mut peer = Peer::new(PeerConfig { readable: None, ..config() });
     let answer = peer.receive(&Frame::parse(&read(ADDR, 1, RKEY, 100)).unwrap());
     assert_eq!((answer, peer.errors().len()), (Answer::Nothing, 1));

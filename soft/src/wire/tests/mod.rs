@@ -4,7 +4,7 @@ use super::*;
 use drdma_abi::{roce::Transport, work_request::Opcode};
 use drdma_semantics::packets::{self, Flow, MessageHead, Segment};
 
-/// An output that its writer gives away and the test still sees.
+/// An output whose contents the test can still read.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -46,7 +46,7 @@ fn frames_go_to_the_peer_of_their_address_and_answers_come_back() {
     let ids = network.add_peers([
         PeerConfig::new(Transport::Rc, 2, 4, 33, 17),
         PeerConfig { answer_delay_ns: 500, ..PeerConfig::new(Transport::Rc, 2, 4, 34, 18) },
-        // The same address as the first one, for another queue pair of the card.
+        // A peer with the same address as the first one, for another queue pair of the card.
         PeerConfig::new(Transport::Rc, 2, 4, 33, 19),
     ]);
     network.transmit(&frame(17, 33, 5), 1000);

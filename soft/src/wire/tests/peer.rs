@@ -51,7 +51,7 @@ fn packets_of(flow: &Flow, opcode: Opcode, psn: u32, message: &[u8]) -> Vec<Vec<
         .collect()
 }
 
-/// The frames of an answer.
+/// Returns the frames of an answer.
 fn frames(answer: Answer) -> Vec<Vec<u8>> {
     match answer {
         Answer::Nothing => Vec::new(),
@@ -60,7 +60,7 @@ fn frames(answer: Answer) -> Vec<Vec<u8>> {
     }
 }
 
-/// Gives the packets to the peer, and the syndromes and sequence numbers of its answers.
+/// Passes the packets to the peer, and returns the syndromes and sequence numbers of its answers.
 fn give(peer: &mut Peer, packets: &[Vec<u8>]) -> Vec<(u8, u32, u32)> {
     let answers =
         packets.iter().flat_map(|bytes| frames(peer.receive(&Frame::parse(bytes).unwrap())));
