@@ -29,6 +29,14 @@ const FULL: usize = 32;
 pub enum ListerState {
     /// Waits for a request.
     Idle,
+    /// Reads a destination whose list is asked for ahead of its walk.
+    ListRead,
+    /// Takes that destination.
+    List,
+    /// Looks at its first region.
+    Look,
+    /// Waits until the list's first window is asked for.
+    Looked,
     /// Reads a destination.
     DestRead,
     /// Takes the destination.
@@ -107,6 +115,10 @@ const LOG_BLOCK: u64 = 9;
 /// nowhere or whose lengths vary: `Wanted::row` of a message has the bytes of the others. A region of a destination
 /// takes a cycle for each lane, and 4 more, when its first walk begins, unless the destination before had the same.
 ///
+/// The lists of the first 32 destinations are asked for before the first walk, in 4 cycles each, and from then on one
+/// more at the beginning of each destination; each as far as its first window, of the destination's first region. That
+/// ends at the first destination which has no list, or one with ids, which is the list of all.
+///
 /// # Inputs
 /// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it
 /// was asked for; `plan_done` with `plan`; `refused`, `refused_dest`, `too_long`, `kept`, `quiet`; `line`,
@@ -180,6 +192,15 @@ pub struct Lister<const RECORDS: usize> {
     again: DFF<Bit>,
     index: DFF<Bits<DEST_COUNT>>,
     dest_at: Signal<Local, Bits<10>>,
+    /// Destination whose list is asked for.
+    scout: DFF<Bits<DEST_COUNT>>,
+    scout_after: Signal<Local, Bits<DEST_COUNT>>,
+    /// It is the only one for now.
+    is_one: DFF<Bit>,
+    /// More destinations have lists than those that were asked for.
+    has_more: DFF<Bit>,
+    is_listed: Signal<Local, Bit>,
+    looks: Signal<Local, Bit>,
     head: DFF<DestInfo>,
     domain: DFF<Bits<32>>,
     region: DFF<Bits<5>>,

@@ -2,7 +2,7 @@
 
 use super::super::record::{MOST_BYTES, PLAN, TABLE};
 use super::{LOG_BLOCK, Lister, ListerPhase, ListerState, PROTECTION};
-use crate::request::{BITMAPPED, DEST_COUNT, STRIDED};
+use crate::request::{BITMAPPED, DEST_COUNT, POINTER_MAPPED, STRIDED};
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Lister<RECORDS> {
@@ -10,7 +10,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     #[hdl_gen]
     pub(super) fn look_at_region(&mut self) {
         self.dest_at.next = self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
-        self.dest_read.next = self.dest_at.val();
+        self.scout_after.next = self.scout.q.val() + 1;
+        self.is_listed.next = self.set_info.val().ids.any()
+            || (self.set_info.val().kind == BITMAPPED)
+            || (self.set_info.val().kind == POINTER_MAPPED);
+        self.looks.next = (self.state.q.val() == ListerState::Look)
+            || (self.state.q.val() == ListerState::Looked);
         self.pd.next = self.domain.q.val();
         self.unused.next = self.head.q.val().alike;
         self.judging.next = !self.giving.q.val();
@@ -96,9 +101,16 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.finder.clear.next = self.start.val();
         // What it looks at of a region is alike in united ones, but for the set's number.
         self.finder.set.next = self.set.q.val();
-        if self.united.q.val() {
+        self.finder.base.next =
+            self.index.q.val().get_bits::<6>(0) - bit_cast::<6, 4>(self.region_index.val());
+        if self.looks.val() {
+            self.finder.base.next = self.scout.q.val().get_bits::<6>(0);
+        } else if self.united.q.val() {
             self.finder.set.next = self.head.q.val().first_set;
+            self.finder.base.next = self.index.q.val().get_bits::<6>(0);
         }
+        self.finder.peek.next = self.state.q.val() == ListerState::Look;
+        self.finder.looks.next = self.state.q.val() == ListerState::Looked;
         self.finder.info.next = self.set_info.val();
         self.finder.kinds.next = self.set_kinds.val();
         self.finder.bounds.next = self.bounds.val();
