@@ -94,8 +94,13 @@ pub enum ListerPhase {
 /// Rows of a region whose bits are in lines that were asked for, in numbers of a [`Finder`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Loaded {
-    /// Set of the region.
-    set: Bits<11>,
+    /// Number of the region.
+    region: Bits<4>,
+    /// Rows of the region, and the first one's place in the bitmap's first byte.
+    count: Bits<32>,
+    first: Bits<3>,
+    /// Its lanes of bits.
+    bits: Bits<16>,
     /// The first row.
     low: Bits<33>,
     /// The first row of the next block.
@@ -294,7 +299,9 @@ pub struct Lister<const RECORDS: usize> {
     loaded_out: Restore<Loaded, LOADED_BITS>,
     loaded_new: Signal<Local, Loaded>,
     has_loaded: DFF<Bits<4>>,
-    is_of_set: Signal<Local, Bit>,
+    /// Regions whose lanes of bits are those whose lines were asked for last.
+    same: DFF<Bits<16>>,
+    is_loaded: Signal<Local, Bit>,
     lacks: Signal<Local, Bit>,
     /// The row is in the block behind the one whose lines were asked for.
     is_next: Signal<Local, Bit>,

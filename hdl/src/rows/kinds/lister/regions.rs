@@ -52,6 +52,11 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         if self.plan_done.val() {
             self.planned.d.next =
                 self.planned.q.val().replace_bit(self.region_index.val().index(), true);
+            self.same.d.next = self
+                .same
+                .q
+                .val()
+                .replace_bit(self.region_index.val().index(), self.plan.val().same_bits);
         }
     }
 
@@ -75,7 +80,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             || self.plan_behind.record.val().inner.any()
             || self.plan_behind.record.val().lead.any()
             || self.plan_behind.record.val().trail.any()
-            || self.plan_behind.record.val().only_bits;
+            || self.plan_behind.record.val().only_bits
+            || self.plan_behind.record.val().same_bits
+            || self.plan_now.val().same_bits;
         self.last_of_set.next =
             bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.set_info.val().lanes;
         self.groups_new.next = self.plan_now.val().follows;
@@ -129,21 +136,29 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.slot.next = self.region_index.val().get_bits::<2>(0);
         self.loaded.read_address[0].next = self.slot.val();
         self.loaded_out.bits.next = self.loaded.read_data[0].val();
-        self.is_of_set.next = self.has_loaded.q.val().get_bit(self.slot.val().index())
-            && (self.loaded_out.record.val().set == self.set.q.val());
+        // Destinations with the same columns of bits share their lines.
+        self.is_loaded.next = self.has_loaded.q.val().get_bit(self.slot.val().index())
+            && self.same.q.val().get_bit(self.region_index.val().index())
+            && (self.loaded_out.record.val().region == self.region_index.val())
+            && (self.loaded_out.record.val().count == self.set_info.val().count)
+            && (self.loaded_out.record.val().first == self.set_kinds.val().first)
+            && (self.loaded_out.record.val().bits == self.plan_now.val().bits);
         self.lacks.next = self.has_row.val()
             && (self.phase.q.val() == ListerPhase::Give)
             && self.plan_now.val().bits.get_bit(self.group.q.val().index())
-            && (!self.is_of_set.val()
+            && (!self.is_loaded.val()
                 || (self.finder.at.val() < self.loaded_out.record.val().low)
                 || (self.finder.at.val() >= self.loaded_out.record.val().high));
-        self.is_next.next = self.is_of_set.val()
+        self.is_next.next = self.is_loaded.val()
             && (self.finder.at.val() >= self.loaded_out.record.val().high)
             && (self.finder.at.val()
                 < (self.loaded_out.record.val().high + (bits::<33>(1) << LOG_BLOCK)));
         self.block_end.next = self.finder.at.val() + (bits::<33>(1) << LOG_BLOCK)
             - bit_cast::<33, 9>(self.finder.row.val().get_bits::<9>(0));
-        self.loaded_new.next.set = self.set.q.val();
+        self.loaded_new.next.region = self.region_index.val();
+        self.loaded_new.next.count = self.set_info.val().count;
+        self.loaded_new.next.first = self.set_kinds.val().first;
+        self.loaded_new.next.bits = self.plan_now.val().bits;
         self.loaded_new.next.low = self.finder.at.val();
         self.loaded_new.next.high = self.block_end.val();
         if self.is_next.val() {

@@ -158,6 +158,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 self.loaded.write_enable.next = true;
                 self.has_loaded.d.next =
                     self.has_loaded.q.val().replace_bit(self.slot.val().index(), true);
+                self.same.d.next =
+                    self.same.q.val().replace_bit(self.region_index.val().index(), true);
                 self.state.d.next = ListerState::Rows;
             }
         }
