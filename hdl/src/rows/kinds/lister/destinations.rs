@@ -14,6 +14,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.again.d.next = false;
         self.planned.d.next = 0.into();
         self.has_loaded.d.next = 0.into();
+        self.preloads.d.next = false;
         self.failure.d.next = 0.into();
         self.scout.d.next = 0.into();
         self.is_one.d.next = false;

@@ -53,7 +53,7 @@ pub enum ListerState {
     Planned,
     /// Asks for the groups of rows, one a cycle.
     Rows,
-    /// Has lines of bits read, for the block of the row at hand.
+    /// Has lines of bits read, for the block of the row at hand or, before the walk, for the first one.
     Bits,
     /// Stores the position of the walk.
     Place,
@@ -302,6 +302,10 @@ pub struct Lister<const RECORDS: usize> {
     /// Regions whose lanes of bits are those whose lines were asked for last.
     same: DFF<Bits<16>>,
     is_loaded: Signal<Local, Bit>,
+    /// The lines of the region's first block are asked for before its walk.
+    preloads: DFF<Bit>,
+    /// After the region's plan: how its rows are walked depends on all regions.
+    surveys_on: Signal<Local, Bit>,
     lacks: Signal<Local, Bit>,
     /// The row is in the block behind the one whose lines were asked for.
     is_next: Signal<Local, Bit>,

@@ -164,6 +164,18 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         if self.is_next.val() {
             self.loaded_new.next.low = self.loaded_out.record.val().high;
         }
+        if self.preloads.q.val() {
+            self.loaded_new.next.low = bit_cast::<33, 3>(self.set_kinds.val().first);
+            if self.set_info.val().ids.any() {
+                self.loaded_new.next.low = 0.into();
+            }
+            self.loaded_new.next.high = self.loaded_new.val().low + (bits::<33>(1) << LOG_BLOCK);
+        }
+        // The walk has not begun yet.
+        self.surveys_on.next = self.joint.val()
+            && self.is_alike.q.val()
+            && !self.united.q.val()
+            && (self.phase.q.val() != ListerPhase::Ahead);
         self.loaded_in.record.next = self.loaded_new.val();
         self.loaded.write_address.next = self.slot.val();
         self.loaded.write_data.next = self.loaded_in.bits.val();
@@ -266,15 +278,20 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// Waits for the region's plan.
     #[hdl_gen]
     pub(super) fn take_plan(&mut self) {
+        self.bits_left.d.next = self.plan_now.val().bits;
+        self.second.d.next = false;
         if self.planned.q.val().get_bit(self.region_index.val().index()) {
             self.state.d.next = ListerState::Region;
-            // The walk has not begun yet.
-            if self.joint.val()
-                && self.is_alike.q.val()
-                && !self.united.q.val()
-                && (self.phase.q.val() != ListerPhase::Ahead)
-            {
+            if self.surveys_on.val() {
                 self.state.d.next = ListerState::Survey;
+            }
+            // Lines of bits come with the lists then; that these lead to rows of the first block is not known yet.
+            if self.judging.val()
+                && self.plan_now.val().bits.any()
+                && !self.has_loaded.q.val().get_bit(self.slot.val().index())
+            {
+                self.preloads.d.next = true;
+                self.state.d.next = ListerState::Bits;
             }
         }
     }
