@@ -35,8 +35,10 @@
 //!
 //! A group takes a cycle, a row at least one, and what an element has in several regions with the same rows counts as one
 //! row; a value that is sent takes one for its length and one for each 64 bytes.
-//! 512 entries are under way at once. A list is read 2 KiB at a time, and 16 such windows are kept; each other window
-//! takes a read's round trip. So does each record of a chain, where 64 chains share their round trips. Where chains are
+//! 512 entries are under way at once. A list is read 512 B at a time, and 64 such windows are kept. The next 16 of a list
+//! are asked for while rows of those before are found; the lists of the first 32 destinations are asked for before the
+//! first walk, as far as their first window, and so are the first lines of bits. All of these share a round trip.
+//! Each record of a chain takes one, which 64 chains share. Where chains are
 //! judged, the pointers of their records are kept, as far as there is room for all of a region: such a region's chains
 //! are not followed again, and what is sent are the records that were judged. All others are followed again, one after
 //! the other where rows are walked element by element or each message is walked twice. A buffer of views is read when a
