@@ -35,8 +35,10 @@
 //!
 //! A group takes a cycle, a row at least one, and what an element has in several regions with the same rows counts as one
 //! row; a value that is sent takes one for its length and one for each 64 bytes.
-//! 512 entries are under way at once. A list is read 2 KiB at a time, and 16 such windows are kept; each other window
-//! takes a read's round trip. So does each record of a chain, where 64 chains share their round trips. Where chains are
+//! 512 entries are under way at once. A list is read 512 B at a time, and 64 such windows are kept. The next 16 of a list
+//! are asked for while rows of those before are found; the lists of the first 32 destinations are asked for before the
+//! first walk, as far as their first window, and so are the first lines of bits. All of these share a round trip.
+//! Each record of a chain takes one, which 64 chains share. Where chains are
 //! judged, the pointers of their records are kept, as far as there is room for all of a region: such a region's chains
 //! are not followed again, and what is sent are the records that were judged. All others are followed again, one after
 //! the other where rows are walked element by element or each message is walked twice. A buffer of views is read when a
@@ -57,7 +59,9 @@ mod tests;
 pub mod trail;
 
 use crate::context::ConfigWrite;
-use crate::primitive::{Fifo, Flatten, Multiplier, Ram, RamStyle, Restore, StreamFifo, StreamSkid};
+use crate::primitive::{
+    Fifo, Flatten, Lutram, Multiplier, Ram, RamStyle, Restore, StreamFifo, StreamSkid,
+};
 use crate::request::{BITS, DEST_COUNT, FIXED, LaneKind, SetKinds, VIEWS};
 use crate::rows::expander::LaneWrite;
 use crate::rows::sequencer::record::Token;
@@ -180,6 +184,10 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     set: Restore<SetKinds, SET_KINDS_BITS>,
     unused: Signal<Local, Bit>,
     planner: Planner,
+    /// Of the lanes of four regions: address and first bit of the column whose lines of bits were asked for last.
+    columns: Lutram<67, 6, 1>,
+    column: Signal<Local, Bits<67>>,
+    column_at: Signal<Local, Bits<6>>,
 
     // From a wanted lane to the place of its entry.
     on_way: DFF<Bits<6>>,
@@ -303,6 +311,15 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.planner.last.next = self.wanted.q.val().unit_end;
         self.planner.kind.next = self.lane.record.val().kind;
         self.planner.bytes.next = self.lane.record.val().number;
+        self.column.next = (bit_cast::<67, 64>(self.lane.record.val().base) << 3)
+            | bit_cast::<67, 3>(self.lane.record.val().width.get_bits::<3>(0));
+        self.column_at.next = (bit_cast::<6, 2>(self.wanted.q.val().slot) << 4)
+            | bit_cast::<6, 4>(self.wanted.q.val().lane);
+        self.columns.read_address[0].next = self.column_at.val();
+        self.columns.write_address.next = self.column_at.val();
+        self.columns.write_data.next = self.column.val();
+        self.columns.write_enable.next = self.fetched.q.val() && (self.wanted.q.val().task == LOAD);
+        self.planner.differs.next = self.columns.read_data[0].val() != self.column.val();
 
         // Step from a row to the next: bits are found by their lines below, and values of fixed width by the expander.
         self.is_fixed.next = (self.lane.record.val().kind == FIXED)

@@ -13,7 +13,7 @@ const GROUP: u64 = 64;
 /// Takes a lane a cycle, in order; the plan is valid in the cycle after the last one.
 ///
 /// # Inputs
-/// `clk`; stream of lanes: `valid`, `lane`, `kind`, `bytes`, `last`.
+/// `clk`; stream of lanes: `valid`, `lane`, `kind`, `bytes`, `differs`, `last`.
 ///
 /// # Outputs
 /// `done` with `plan`.
@@ -29,6 +29,8 @@ pub struct Planner {
     pub kind: Signal<In, Bits<3>>,
     /// Bytes of the lane, if it has fixed width.
     pub bytes: Signal<In, Bits<32>>,
+    /// The lane is not the one of this number whose lines of bits were asked for last.
+    pub differs: Signal<In, Bit>,
     /// The lane is the last one of its set.
     pub last: Signal<In, Bit>,
     /// The plan is complete.
@@ -74,6 +76,7 @@ impl Logic for Planner {
             self.was.next.lead = 0.into();
             self.was.next.trail = 0.into();
             self.was.next.only_bits = true;
+            self.was.next.same_bits = true;
             self.run_before.next = 0.into();
         }
         self.cut.next = bits::<7>(GROUP) + 1;
@@ -110,6 +113,9 @@ impl Logic for Planner {
                 }
             }
             if self.is_bits.val() {
+                if self.differs.val() {
+                    self.made.d.next.same_bits = false;
+                }
                 self.made.d.next.bits =
                     self.was.val().bits.replace_bit(self.lane.val().index(), true);
                 self.run.d.next = self.run_before.val() + 1;

@@ -235,6 +235,8 @@ pub struct Plan {
     pub trail: Bits<5>,
     /// The row consists of bits only.
     pub only_bits: Bit,
+    /// Every lane of bits is the one of its number whose lines were asked for last.
+    pub same_bits: Bit,
 }
 
 /// Bits of a [`Plan`].

@@ -1,6 +1,6 @@
 //! Blocks of bits, ids and pointers.
 
-use super::{Finder, FinderState, LINES_SHIFT, LOG_LINES, LOG_WINDOW, WINDOW};
+use super::{Finder, FinderState, LINES_SHIFT, LOG_LINES, SLOT, WINDOW};
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Finder<RECORDS> {
@@ -23,20 +23,10 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         }
         self.more.next = self.first_row.val() < self.rows.q.val();
         self.window.next = self.line_number.val().get_bits::<WINDOW>(LOG_LINES);
-        self.slot.next = self.set.val().get_bits::<4>(0) ^ self.window.val().get_bits::<4>(0);
-        self.tags.read_address[0].next = self.slot.val();
-        self.tag.bits.next = self.tags.read_data[0].val();
-        self.hits.next = self.has.q.val().get_bit(self.slot.val().index())
-            && (self.tag.record.val().set == self.set.val())
-            && (self.tag.record.val().window == self.window.val());
-        self.tag_new.next.set = self.set.val();
-        self.tag_new.next.window = self.window.val();
-        self.tag_in.record.next = self.tag_new.val();
-        self.tags.write_address.next = self.slot.val();
-        self.tags.write_data.next = self.tag_in.bits.val();
-        self.tags.write_enable.next = false;
-        self.behind_window.next = bit_cast::<36, WINDOW>(self.window.val()) << LOG_WINDOW;
-        self.list_rest.next = self.list_bytes.q.val() - self.behind_window.val();
+        self.ends_window.next = self.block.q.val().get_bits::<6>(0) == 63;
+        if self.is_ids.val() {
+            self.ends_window.next = self.block.q.val().get_bits::<3>(0) == 7;
+        }
     }
 
     /// The block at hand, and the next one.
@@ -61,15 +51,11 @@ impl<const RECORDS: usize> Finder<RECORDS> {
                     && !self.read_valid.q.val()
                     && !self.next_valid.q.val()));
         self.issues.next = self.wants.val()
-            && self.hits.val()
+            && self.seen.q.val()
             && (!self.read_valid.q.val() || self.read_moves.val());
         self.lines.read_enable.next = self.issues.val();
-        self.lines.read_address.next = (bit_cast::<9, 4>(self.slot.val()) << LINES_SHIFT)
+        self.lines.read_address.next = (bit_cast::<9, SLOT>(self.slot.val()) << LINES_SHIFT)
             | bit_cast::<9, LOG_LINES>(self.line_number.val().get_bits::<LOG_LINES>(0));
-        self.lines.write_address.next = (bit_cast::<9, 4>(self.slot.val()) << LINES_SHIFT)
-            | bit_cast::<9, LOG_LINES>(self.arrived.q.val());
-        self.lines.write_data.next = self.line.data.val();
-        self.lines.write_lanes.next = 0.into();
         self.line_now.next = self.lines.read_data.val();
     }
 
@@ -89,31 +75,21 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         if self.issues.val() {
             self.read_block.d.next = self.block.q.val();
             self.block.d.next = self.block.q.val() + 1;
+            if self.ends_window.val() {
+                self.seen.d.next = false;
+            }
         }
     }
 
-    /// Waits for the answer.
+    /// Waits for a chain's pointer.
     #[hdl_gen]
     pub(super) fn come(&mut self) {
-        if self.line.valid.val() {
-            self.arrived.d.next = self.arrived.q.val() + 1;
-            if self.links.q.val() {
-                self.known.d.next = true;
-                self.word.d.next = self.line.data.val().get_bits::<64>(0);
-                self.passed.d.next = self.passed.q.val() + 1;
-            } else {
-                self.lines.write_lanes.next = 1.into();
-                self.tags.write_enable.next = self.line.last.val();
-            }
-            if self.line.last.val() {
-                self.state.d.next = FinderState::Flow;
-                if !self.links.q.val() {
-                    self.has.d.next = self.has.q.val().replace_bit(self.slot.val().index(), true);
-                }
-            }
+        if self.line.valid.val() && self.links_come.val() {
+            self.known.d.next = true;
+            self.word.d.next = self.line.data.val().get_bits::<64>(0);
+            self.passed.d.next = self.passed.q.val() + 1;
+            self.state.d.next = FinderState::Flow;
             if self.line.error.val() {
-                self.tags.write_enable.next = false;
-                self.has.d.next = self.has.q.val();
                 self.state.d.next = FinderState::Unread;
             }
         }

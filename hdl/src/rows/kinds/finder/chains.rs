@@ -62,8 +62,5 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             self.record_valid.d.next = true;
             self.block.d.next = self.block.q.val() + 1;
         }
-        self.read.valid.next = false;
-        self.read.addr.next = self.asked_addr.q.val();
-        self.read.bytes.next = self.asked_bytes.q.val();
     }
 }

@@ -1,6 +1,6 @@
 //! The logic of the finder, state by state. Its parts stand in files by what they do.
 
-use super::{Finder, FinderState};
+use super::{Finder, FinderState, LOG_LINES, WINDOW};
 use crate::request::{BITMAPPED, POINTER_MAPPED};
 use drdma_emit::prelude::*;
 
@@ -21,6 +21,9 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
         self.follow_chains();
         self.count_rows();
         self.find_block();
+        self.look_up_windows();
+        self.run_ahead();
+        self.take_lines();
         self.look_at_block();
         self.compare();
         self.advance();
@@ -29,8 +32,7 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
         match self.state.q.val() {
             FinderState::Flow => self.flow(),
             FinderState::Ask => {
-                self.read.valid.next = true;
-                if self.read.ready.val() {
+                if self.goes.val() && self.asks_link.val() {
                     self.state.d.next = FinderState::Come;
                 }
             }
@@ -59,8 +61,23 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
                 self.known.d.next = false;
             }
         }
+        if self.open.val() || self.peek.val() {
+            self.seen.d.next = false;
+            self.ask_counts.d.next = false;
+            self.run.d.next = self.from.val().block.get_bits::<WINDOW>(6);
+            if self.is_ids.val() {
+                self.run.d.next = self.from.val().block.get_bits::<WINDOW>(LOG_LINES);
+            }
+            if self.fresh.val() || self.peek.val() {
+                self.run.d.next = 0.into();
+            }
+        }
+        if self.peek.val() {
+            self.block.d.next = 0.into();
+        }
         if self.clear.val() {
-            self.has.d.next = 0.into();
+            self.present.d.next = 0.into();
+            self.failed.d.next = 0.into();
             self.row_valid.d.next = false;
             self.state.d.next = FinderState::Flow;
         }
@@ -115,6 +132,12 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
             self.known.d.next = false;
             self.record_valid.d.next = false;
             self.replays.d.next = false;
+            self.asks.d.next = false;
+            self.asked.d.next = 0.into();
+            self.present.d.next = 0.into();
+            self.failed.d.next = 0.into();
+            self.arrived.d.next = 0.into();
+            self.torn.d.next = false;
         }
     }
 }

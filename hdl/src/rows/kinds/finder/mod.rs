@@ -1,5 +1,6 @@
 //! Finds the rows of a region.
 
+mod ahead;
 mod blocks;
 mod chains;
 mod kernel;
@@ -7,7 +8,7 @@ mod rows;
 
 use super::chaser::{Chaser, Linked};
 use super::trail::Trail;
-use crate::primitive::{FirstSet, Flatten, Lutram, Ram, Restore};
+use crate::primitive::{Fifo, FirstSet, Flatten, Lutram, Ram, Restore};
 use crate::request::SetKinds;
 use crate::rows::sequencer::tables::{Bounds, SetInfo};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
@@ -16,19 +17,29 @@ use drdma_emit::prelude::*;
 /// Bytes of a pointer.
 const POINTER: u64 = 8;
 /// Binary logarithm of the lines of 64 bytes of a list that are read at once.
-const LOG_LINES: usize = 5;
+const LOG_LINES: usize = 3;
 const LINES_SHIFT: u64 = LOG_LINES as u64;
 const LIST_WINDOW: u64 = 64 << LOG_LINES;
 const LOG_WINDOW: u64 = 6 + LOG_LINES as u64;
-/// Bits of the number of a window of 2 KiB in its list.
+/// Bits of the number of a window of 512 B in its list.
 const WINDOW: usize = 30 - LOG_LINES;
+/// Bits of the number of a slot, which keeps a window.
+const SLOT: usize = 9 - LOG_LINES;
+const SLOT_SHIFT: u64 = SLOT as u64;
+/// Windows of the list at hand that are asked for before the walk comes to them, beside the one it is in.
+const AHEAD: u64 = 16;
+/// Destinations whose lists may be asked for before the walk comes to them, with the one at hand: half the slots, so
+/// that a list of as many windows leaves theirs alone.
+pub const LISTS: u64 = 1 << (SLOT - 1);
+/// Windows that are kept.
+pub const SLOTS: u64 = 1 << SLOT;
 
 /// State of the finder.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FinderState {
     /// Finds rows in what was read.
     Flow,
-    /// Asks for a window of a list, or for a record's pointer.
+    /// Asks for a record's pointer.
     Ask,
     /// Waits for the answer.
     Come,
@@ -72,7 +83,12 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// With `ahead`, blocks are looked through one a cycle, ahead of the rows that are taken: a row takes a cycle then, and
 /// a block with rows one more, or a pointer 2. Without `ahead`, a block is looked at only after the rows of the block
 /// before were taken, so that `place` is the position of the walk when a row was taken; a row takes 2 cycles then, and
-/// a block 4. 16 windows of 2 KiB of lists are kept. Each other window takes a read.
+/// a block 4.
+///
+/// 64 windows of 512 B of lists are kept. The next 16 windows of the list at hand are asked for while rows of those
+/// before are found; a window takes a cycle beside its blocks. With `peek`, and then `looks` until `looked`, the first
+/// window of another region's list is asked for ahead of its walk. All windows may be under way at once. One that
+/// cannot be read counts only when the walk comes to it.
 ///
 /// Chains are followed 64 at once with `ahead` ([`Chaser`]). With `keeps` as well, their records are kept, `RECORDS` of
 /// a request at most ([`Trail`]), and from then on rows of the region are taken from there. Records that are not kept
@@ -80,12 +96,12 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`: a request begins; `set`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
-/// the region at hand, which may change while `busy` and `on` are low; `open` with `from`; `ahead`, `keeps`; `on`: rows
-/// are wanted; `halt`; `take`; `line`, `linked`.
+/// the region at hand, and `base`, which may change while `busy` and `on` are low; `open` with `from`; `peek`, `looks`;
+/// `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`; `line`, `linked`.
 ///
 /// # Outputs
 /// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`: there
-/// is no further row; `place`; streams `read`, `link_read`; `busy`.
+/// is no further row; `place`; streams `read`, `link_read`; `looked`; `busy`; `pending`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Finder<const RECORDS: usize> {
     /// Clock.
@@ -104,6 +120,8 @@ pub struct Finder<const RECORDS: usize> {
     pub bounds: Signal<In, Bounds>,
     /// Id whose rows are selected, where the region has ids.
     pub partition: Signal<In, Bits<16>>,
+    /// Slot of the list's first window, unless it has ids; each other window is kept in the slot before.
+    pub base: Signal<In, Bits<SLOT>>,
     /// Every lane of the region is a unit.
     pub by_lane: Signal<In, Bit>,
     /// The walk of the region begins or continues in this cycle.
@@ -112,6 +130,12 @@ pub struct Finder<const RECORDS: usize> {
     pub from: Signal<In, Place>,
     /// With `open`: the walk begins at the region's first row.
     pub fresh: Signal<In, Bit>,
+    /// The region is only looked at from the next cycle on, and no walk is open.
+    pub peek: Signal<In, Bit>,
+    /// After `peek`: the first window of the region's list is asked for.
+    pub looks: Signal<In, Bit>,
+    /// With `looks`: it is asked for, or there is none, or no room for it.
+    pub looked: Signal<Out, Bit>,
     /// Rows may be found before those before them are taken.
     pub ahead: Signal<In, Bit>,
     /// With `ahead`: records of chains are kept.
@@ -140,7 +164,7 @@ pub struct Finder<const RECORDS: usize> {
     pub dry: Signal<Out, Bit>,
     /// Position of the walk; valid without `ahead`.
     pub place: Signal<Out, Place>,
-    /// Reads of lists, and of pointers to further records, one at a time.
+    /// Reads of lists, and of pointers to further records.
     pub read: Stream<Out, HostReadRequest>,
     /// Answers of these reads.
     pub line: Flow<In, HostReadBeat>,
@@ -148,8 +172,10 @@ pub struct Finder<const RECORDS: usize> {
     pub link_read: Stream<Out, HostReadRequest>,
     /// Answers of these reads, in their order.
     pub linked: Flow<In, Linked>,
-    /// A read is under way.
+    /// A read of a chain is under way.
     pub busy: Signal<Out, Bit>,
+    /// A read of a list is under way.
+    pub pending: Signal<Out, Bit>,
 
     state: DFF<FinderState>,
     /// The region has a list: bits, ids or pointers.
@@ -175,23 +201,65 @@ pub struct Finder<const RECORDS: usize> {
     more: Signal<Local, Bit>,
     line_number: Signal<Local, Bits<30>>,
     window: Signal<Local, Bits<WINDOW>>,
-    slot: Signal<Local, Bits<4>>,
-    tags: Lutram<TAG_BITS, 4, 1>,
-    tag_in: Flatten<Tag, TAG_BITS>,
-    tag: Restore<Tag, TAG_BITS>,
-    tag_new: Signal<Local, Tag>,
-    has: DFF<Bits<16>>,
-    hits: Signal<Local, Bit>,
+    /// The block is the last one of its window.
+    ends_window: Signal<Local, Bit>,
     wants: Signal<Local, Bit>,
     issues: Signal<Local, Bit>,
     lines: Ram<512, 1, 9>,
-    arrived: DFF<Bits<LOG_LINES>>,
-    behind_window: Signal<Local, Bits<36>>,
-    list_rest: Signal<Local, Bits<36>>,
     /// The read is for a record's pointer to the next record.
     links: DFF<Bit>,
     asked_addr: DFF<Bits<64>>,
-    asked_bytes: DFF<Bits<13>>,
+
+    // Windows that are kept, by slots: those that were asked for, are there, and could not be read.
+    asked: DFF<Bits<64>>,
+    present: DFF<Bits<64>>,
+    failed: DFF<Bits<64>>,
+    asked_new: Signal<Local, Bits<64>>,
+    present_new: Signal<Local, Bits<64>>,
+    failed_new: Signal<Local, Bits<64>>,
+    tags: Lutram<TAG_BITS, SLOT, 2>,
+    tag_in: Flatten<Tag, TAG_BITS>,
+    tag_new: Signal<Local, Tag>,
+    // The window of the next block.
+    first_slot: Signal<Local, Bits<SLOT>>,
+    slot: Signal<Local, Bits<SLOT>>,
+    tag: Restore<Tag, TAG_BITS>,
+    is_tagged: Signal<Local, Bit>,
+    hits: Signal<Local, Bit>,
+    is_unread: Signal<Local, Bit>,
+    is_lost: Signal<Local, Bit>,
+    /// The window was found to be there.
+    seen: DFF<Bit>,
+    // The window that is looked at to be asked for.
+    run: DFF<Bits<WINDOW>>,
+    run_slot: Signal<Local, Bits<SLOT>>,
+    run_tag: Restore<Tag, TAG_BITS>,
+    run_waits: Signal<Local, Bit>,
+    run_known: Signal<Local, Bit>,
+    run_lead: Signal<Local, Bits<SLOT>>,
+    runs: Signal<Local, Bit>,
+    behind_run: Signal<Local, Bits<36>>,
+    list_rest: Signal<Local, Bits<36>>,
+    // The window that is asked for.
+    asks: DFF<Bit>,
+    /// It is still the one that was looked at.
+    ask_counts: DFF<Bit>,
+    ask_set: DFF<Bits<11>>,
+    ask_window: DFF<Bits<WINDOW>>,
+    ask_slot: DFF<Bits<SLOT>>,
+    ask_addr: DFF<Bits<64>>,
+    ask_bytes: DFF<Bits<13>>,
+    asks_link: Signal<Local, Bit>,
+    goes: Signal<Local, Bit>,
+    // Reads under way: slots, and bit 6 for a record's pointer.
+    under_way: Fifo<7, 6, 7>,
+    links_come: Signal<Local, Bit>,
+    came_slot: Signal<Local, Bits<SLOT>>,
+    arrived: DFF<Bits<LOG_LINES>>,
+    torn: DFF<Bit>,
+    is_torn: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+    unused_free: Signal<Local, Bits<7>>,
 
     // The line of the block is read.
     read_valid: DFF<Bit>,

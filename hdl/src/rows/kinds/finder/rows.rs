@@ -1,6 +1,6 @@
 //! Rows that are wanted.
 
-use super::{Finder, FinderState, LIST_WINDOW, LOG_WINDOW, POINTER};
+use super::{Finder, FinderState};
 use crate::request::CONTIGUOUS;
 use drdma_emit::prelude::*;
 
@@ -101,16 +101,16 @@ impl<const RECORDS: usize> Finder<RECORDS> {
     /// Finds rows in what was read.
     #[hdl_gen]
     pub(super) fn flow(&mut self) {
-        self.arrived.d.next = 0.into();
-        self.asked_addr.d.next =
-            self.info.val().addr + bit_cast::<64, 36>(self.behind_window.val());
-        self.asked_bytes.d.next = bits::<13>(1) << LOG_WINDOW;
-        if self.list_rest.val() < LIST_WINDOW {
-            self.asked_bytes.d.next = self.list_rest.val().get_bits::<13>(0);
-        }
         self.links.d.next = false;
-        if self.wants.val() && !self.hits.val() {
-            self.state.d.next = FinderState::Ask;
+        // The rows before a window that could not be read have left.
+        if self.wants.val()
+            && !self.seen.q.val()
+            && self.is_unread.val()
+            && !self.read_valid.q.val()
+            && !self.next_valid.q.val()
+            && (self.chases.val() || (self.over.val() && !self.row_valid.q.val()))
+        {
+            self.state.d.next = FinderState::Unread;
         }
         if self.may_find.val() {
             self.row_bad.d.next = false;
@@ -145,7 +145,6 @@ impl<const RECORDS: usize> Finder<RECORDS> {
                     self.links.d.next = true;
                     self.asked_addr.d.next =
                         self.word.q.val() + bit_cast::<64, 32>(self.kinds.val().link);
-                    self.asked_bytes.d.next = POINTER.into();
                     self.state.d.next = FinderState::Ask;
                     if self.passed.q.val() == self.kinds.val().limit {
                         self.row_bad.d.next = true;

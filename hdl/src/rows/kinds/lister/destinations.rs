@@ -1,5 +1,6 @@
 //! Destinations of a request, and the phases of their walks.
 
+use super::super::finder::{LISTS, SLOTS};
 use super::super::record::{DESTINATION, HEAD, VERDICT};
 use super::{Lister, ListerPhase, ListerState, OPERATION};
 use drdma_emit::prelude::*;
@@ -13,9 +14,42 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.again.d.next = false;
         self.planned.d.next = 0.into();
         self.has_loaded.d.next = 0.into();
+        self.preloads.d.next = false;
         self.failure.d.next = 0.into();
+        self.scout.d.next = 0.into();
+        self.is_one.d.next = false;
+        self.has_more.d.next = false;
         if self.start.val() {
+            self.state.d.next = ListerState::ListRead;
+        }
+    }
+
+    /// Takes a destination whose list is asked for ahead of its walk.
+    #[hdl_gen]
+    pub(super) fn take_list(&mut self) {
+        self.set.d.next = self.dest_info.val().first_set;
+        self.state.d.next = ListerState::Look;
+        if !self.dest_info.val().sets.any() {
             self.state.d.next = ListerState::DestRead;
+        }
+    }
+
+    /// Goes on to the next list.
+    #[hdl_gen]
+    pub(super) fn go_on_looking(&mut self) {
+        if self.finder.looked.val() {
+            self.scout.d.next = self.scout_after.val();
+            self.state.d.next = ListerState::List;
+            if self.scout_after.val() == LISTS {
+                self.has_more.d.next = true;
+            }
+            if self.is_one.q.val()
+                || self.set_info.val().ids.any()
+                || (self.scout_after.val() == self.dests.val())
+                || (self.scout_after.val() == LISTS)
+            {
+                self.state.d.next = ListerState::DestRead;
+            }
         }
     }
 
@@ -108,6 +142,11 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     pub(super) fn next_destination(&mut self) {
         self.index.d.next = self.index.q.val() + 1;
         self.state.d.next = ListerState::DestRead;
+        self.scout.d.next = self.index.q.val() + LISTS;
+        self.is_one.d.next = true;
+        if self.has_more.q.val() && (self.index.q.val() + LISTS < self.dests.val()) {
+            self.state.d.next = ListerState::ListRead;
+        }
         if self.index.q.val() + 1 == self.dests.val() {
             self.index.d.next = self.index.q.val();
             self.state.d.next = ListerState::Settle;
@@ -127,6 +166,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.giving.d.next = true;
             self.again.d.next = !self.kept.val();
             self.state.d.next = ListerState::DestRead;
+            // The first lists are not kept any more.
+            self.scout.d.next = 0.into();
+            self.is_one.d.next = false;
+            if self.has_more.q.val() && (self.dests.val() > SLOTS) {
+                self.state.d.next = ListerState::ListRead;
+            }
         }
     }
 }

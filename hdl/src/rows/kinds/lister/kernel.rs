@@ -26,6 +26,17 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
 
         match self.state.q.val() {
             ListerState::Idle => self.take_request(),
+            ListerState::ListRead => {
+                self.state.d.next = ListerState::List;
+            }
+            ListerState::List => self.take_list(),
+            ListerState::Look => {
+                self.state.d.next = ListerState::Looked;
+                if !self.is_listed.val() {
+                    self.state.d.next = ListerState::DestRead;
+                }
+            }
+            ListerState::Looked => self.go_on_looking(),
             ListerState::DestRead => {
                 self.state.d.next = ListerState::Dest;
             }
@@ -47,7 +58,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             ListerState::Next => self.next_destination(),
             ListerState::Settle => self.settle(),
             ListerState::Finish => {
-                if self.quiet.val() && !self.finder.busy.val() {
+                if self.quiet.val() && !self.finder.busy.val() && !self.finder.pending.val() {
                     self.done.next = true;
                     self.state.d.next = ListerState::Idle;
                 }
@@ -63,6 +74,13 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         }
         // A region is read in the cycle before it is needed.
         self.set_read.next = self.set.d.val();
+        self.dest_read.next = self.dest_at.val();
+        if (self.state.q.val() == ListerState::ListRead)
+            || (self.state.q.val() == ListerState::Looked)
+        {
+            self.dest_read.next =
+                self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.scout.d.val());
+        }
         if self.rst.val() {
             self.state.d.next = ListerState::Idle;
         }

@@ -29,6 +29,14 @@ const FULL: usize = 32;
 pub enum ListerState {
     /// Waits for a request.
     Idle,
+    /// Reads a destination whose list is asked for ahead of its walk.
+    ListRead,
+    /// Takes that destination.
+    List,
+    /// Looks at its first region.
+    Look,
+    /// Waits until the list's first window is asked for.
+    Looked,
     /// Reads a destination.
     DestRead,
     /// Takes the destination.
@@ -45,7 +53,7 @@ pub enum ListerState {
     Planned,
     /// Asks for the groups of rows, one a cycle.
     Rows,
-    /// Has lines of bits read, for the block of the row at hand.
+    /// Has lines of bits read, for the block of the row at hand or, before the walk, for the first one.
     Bits,
     /// Stores the position of the walk.
     Place,
@@ -86,8 +94,13 @@ pub enum ListerPhase {
 /// Rows of a region whose bits are in lines that were asked for, in numbers of a [`Finder`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Loaded {
-    /// Set of the region.
-    set: Bits<11>,
+    /// Number of the region.
+    region: Bits<4>,
+    /// Rows of the region, and the first one's place in the bitmap's first byte.
+    count: Bits<32>,
+    first: Bits<3>,
+    /// Its lanes of bits.
+    bits: Bits<16>,
     /// The first row.
     low: Bits<33>,
     /// The first row of the next block.
@@ -106,6 +119,10 @@ const LOG_BLOCK: u64 = 9;
 /// Whether they have takes a destination 3 cycles for each region. Where rows are judged, only those groups are asked for whose entries can lead
 /// nowhere or whose lengths vary: `Wanted::row` of a message has the bytes of the others. A region of a destination
 /// takes a cycle for each lane, and 4 more, when its first walk begins, unless the destination before had the same.
+///
+/// The lists of the first 32 destinations are asked for before the first walk, in 4 cycles each, and from then on one
+/// more at the beginning of each destination; each as far as its first window, of the destination's first region. That
+/// ends at the first destination which has no list, or one with ids, which is the list of all.
 ///
 /// # Inputs
 /// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it
@@ -180,6 +197,15 @@ pub struct Lister<const RECORDS: usize> {
     again: DFF<Bit>,
     index: DFF<Bits<DEST_COUNT>>,
     dest_at: Signal<Local, Bits<10>>,
+    /// Destination whose list is asked for.
+    scout: DFF<Bits<DEST_COUNT>>,
+    scout_after: Signal<Local, Bits<DEST_COUNT>>,
+    /// It is the only one for now.
+    is_one: DFF<Bit>,
+    /// More destinations have lists than those that were asked for.
+    has_more: DFF<Bit>,
+    is_listed: Signal<Local, Bit>,
+    looks: Signal<Local, Bit>,
     head: DFF<DestInfo>,
     domain: DFF<Bits<32>>,
     region: DFF<Bits<5>>,
@@ -273,7 +299,13 @@ pub struct Lister<const RECORDS: usize> {
     loaded_out: Restore<Loaded, LOADED_BITS>,
     loaded_new: Signal<Local, Loaded>,
     has_loaded: DFF<Bits<4>>,
-    is_of_set: Signal<Local, Bit>,
+    /// Regions whose lanes of bits are those whose lines were asked for last.
+    same: DFF<Bits<16>>,
+    is_loaded: Signal<Local, Bit>,
+    /// The lines of the region's first block are asked for before its walk.
+    preloads: DFF<Bit>,
+    /// After the region's plan: how its rows are walked depends on all regions.
+    surveys_on: Signal<Local, Bit>,
     lacks: Signal<Local, Bit>,
     /// The row is in the block behind the one whose lines were asked for.
     is_next: Signal<Local, Bit>,

@@ -2,7 +2,7 @@
 
 use super::super::record::{MOST_BYTES, PLAN, TABLE};
 use super::{LOG_BLOCK, Lister, ListerPhase, ListerState, PROTECTION};
-use crate::request::{BITMAPPED, DEST_COUNT, STRIDED};
+use crate::request::{BITMAPPED, DEST_COUNT, POINTER_MAPPED, STRIDED};
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Lister<RECORDS> {
@@ -10,7 +10,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     #[hdl_gen]
     pub(super) fn look_at_region(&mut self) {
         self.dest_at.next = self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
-        self.dest_read.next = self.dest_at.val();
+        self.scout_after.next = self.scout.q.val() + 1;
+        self.is_listed.next = self.set_info.val().ids.any()
+            || (self.set_info.val().kind == BITMAPPED)
+            || (self.set_info.val().kind == POINTER_MAPPED);
+        self.looks.next = (self.state.q.val() == ListerState::Look)
+            || (self.state.q.val() == ListerState::Looked);
         self.pd.next = self.domain.q.val();
         self.unused.next = self.head.q.val().alike;
         self.judging.next = !self.giving.q.val();
@@ -47,6 +52,11 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         if self.plan_done.val() {
             self.planned.d.next =
                 self.planned.q.val().replace_bit(self.region_index.val().index(), true);
+            self.same.d.next = self
+                .same
+                .q
+                .val()
+                .replace_bit(self.region_index.val().index(), self.plan.val().same_bits);
         }
     }
 
@@ -70,7 +80,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             || self.plan_behind.record.val().inner.any()
             || self.plan_behind.record.val().lead.any()
             || self.plan_behind.record.val().trail.any()
-            || self.plan_behind.record.val().only_bits;
+            || self.plan_behind.record.val().only_bits
+            || self.plan_behind.record.val().same_bits
+            || self.plan_now.val().same_bits;
         self.last_of_set.next =
             bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.set_info.val().lanes;
         self.groups_new.next = self.plan_now.val().follows;
@@ -96,9 +108,16 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.finder.clear.next = self.start.val();
         // What it looks at of a region is alike in united ones, but for the set's number.
         self.finder.set.next = self.set.q.val();
-        if self.united.q.val() {
+        self.finder.base.next =
+            self.index.q.val().get_bits::<6>(0) - bit_cast::<6, 4>(self.region_index.val());
+        if self.looks.val() {
+            self.finder.base.next = self.scout.q.val().get_bits::<6>(0);
+        } else if self.united.q.val() {
             self.finder.set.next = self.head.q.val().first_set;
+            self.finder.base.next = self.index.q.val().get_bits::<6>(0);
         }
+        self.finder.peek.next = self.state.q.val() == ListerState::Look;
+        self.finder.looks.next = self.state.q.val() == ListerState::Looked;
         self.finder.info.next = self.set_info.val();
         self.finder.kinds.next = self.set_kinds.val();
         self.finder.bounds.next = self.bounds.val();
@@ -117,26 +136,46 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.slot.next = self.region_index.val().get_bits::<2>(0);
         self.loaded.read_address[0].next = self.slot.val();
         self.loaded_out.bits.next = self.loaded.read_data[0].val();
-        self.is_of_set.next = self.has_loaded.q.val().get_bit(self.slot.val().index())
-            && (self.loaded_out.record.val().set == self.set.q.val());
+        // Destinations with the same columns of bits share their lines.
+        self.is_loaded.next = self.has_loaded.q.val().get_bit(self.slot.val().index())
+            && self.same.q.val().get_bit(self.region_index.val().index())
+            && (self.loaded_out.record.val().region == self.region_index.val())
+            && (self.loaded_out.record.val().count == self.set_info.val().count)
+            && (self.loaded_out.record.val().first == self.set_kinds.val().first)
+            && (self.loaded_out.record.val().bits == self.plan_now.val().bits);
         self.lacks.next = self.has_row.val()
             && (self.phase.q.val() == ListerPhase::Give)
             && self.plan_now.val().bits.get_bit(self.group.q.val().index())
-            && (!self.is_of_set.val()
+            && (!self.is_loaded.val()
                 || (self.finder.at.val() < self.loaded_out.record.val().low)
                 || (self.finder.at.val() >= self.loaded_out.record.val().high));
-        self.is_next.next = self.is_of_set.val()
+        self.is_next.next = self.is_loaded.val()
             && (self.finder.at.val() >= self.loaded_out.record.val().high)
             && (self.finder.at.val()
                 < (self.loaded_out.record.val().high + (bits::<33>(1) << LOG_BLOCK)));
         self.block_end.next = self.finder.at.val() + (bits::<33>(1) << LOG_BLOCK)
             - bit_cast::<33, 9>(self.finder.row.val().get_bits::<9>(0));
-        self.loaded_new.next.set = self.set.q.val();
+        self.loaded_new.next.region = self.region_index.val();
+        self.loaded_new.next.count = self.set_info.val().count;
+        self.loaded_new.next.first = self.set_kinds.val().first;
+        self.loaded_new.next.bits = self.plan_now.val().bits;
         self.loaded_new.next.low = self.finder.at.val();
         self.loaded_new.next.high = self.block_end.val();
         if self.is_next.val() {
             self.loaded_new.next.low = self.loaded_out.record.val().high;
         }
+        if self.preloads.q.val() {
+            self.loaded_new.next.low = bit_cast::<33, 3>(self.set_kinds.val().first);
+            if self.set_info.val().ids.any() {
+                self.loaded_new.next.low = 0.into();
+            }
+            self.loaded_new.next.high = self.loaded_new.val().low + (bits::<33>(1) << LOG_BLOCK);
+        }
+        // The walk has not begun yet.
+        self.surveys_on.next = self.joint.val()
+            && self.is_alike.q.val()
+            && !self.united.q.val()
+            && (self.phase.q.val() != ListerPhase::Ahead);
         self.loaded_in.record.next = self.loaded_new.val();
         self.loaded.write_address.next = self.slot.val();
         self.loaded.write_data.next = self.loaded_in.bits.val();
@@ -239,15 +278,20 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// Waits for the region's plan.
     #[hdl_gen]
     pub(super) fn take_plan(&mut self) {
+        self.bits_left.d.next = self.plan_now.val().bits;
+        self.second.d.next = false;
         if self.planned.q.val().get_bit(self.region_index.val().index()) {
             self.state.d.next = ListerState::Region;
-            // The walk has not begun yet.
-            if self.joint.val()
-                && self.is_alike.q.val()
-                && !self.united.q.val()
-                && (self.phase.q.val() != ListerPhase::Ahead)
-            {
+            if self.surveys_on.val() {
                 self.state.d.next = ListerState::Survey;
+            }
+            // Lines of bits come with the lists then; that these lead to rows of the first block is not known yet.
+            if self.judging.val()
+                && self.plan_now.val().bits.any()
+                && !self.has_loaded.q.val().get_bit(self.slot.val().index())
+            {
+                self.preloads.d.next = true;
+                self.state.d.next = ListerState::Bits;
             }
         }
     }

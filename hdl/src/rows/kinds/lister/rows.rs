@@ -139,7 +139,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         }
     }
 
-    /// Has lines of bits read, for the block of the row at hand.
+    /// Has lines of bits read, for the block of the row at hand or, before the walk, for the first one.
     #[hdl_gen]
     pub(super) fn load_bits(&mut self) {
         // The first lines, unless they were the second ones of the block before; then the second lines.
@@ -147,6 +147,13 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.wanted.first.next = self.lowest_bits.index.val();
         self.wanted.lane.next = self.lowest_bits.index.val();
         self.wanted.unit_end.next = self.second.q.val();
+        if self.preloads.q.val() {
+            self.wanted.row.next = 0.into();
+            self.wanted.rest.next = (self.set_info.val().count - 1).get_bits::<10>(0);
+            if (self.set_info.val().count - 1).get_bits::<22>(10).any() {
+                self.wanted.rest.next = MOST_REST.into();
+            }
+        }
         self.wanted.valid.next =
             self.bits_left.q.val().any() && (self.second.q.val() || !self.is_next.val());
         if self.wanted.valid.val() && self.wanted.ready.val() {
@@ -158,7 +165,16 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 self.loaded.write_enable.next = true;
                 self.has_loaded.d.next =
                     self.has_loaded.q.val().replace_bit(self.slot.val().index(), true);
+                self.same.d.next =
+                    self.same.q.val().replace_bit(self.region_index.val().index(), true);
                 self.state.d.next = ListerState::Rows;
+                self.preloads.d.next = false;
+                if self.preloads.q.val() {
+                    self.state.d.next = ListerState::Region;
+                    if self.surveys_on.val() {
+                        self.state.d.next = ListerState::Survey;
+                    }
+                }
             }
         }
     }

@@ -245,6 +245,10 @@ struct Nullable {
     destinations: usize,
     /// By ids, in one region; else by a bitmap for each destination, values and bits each in regions of their own.
     by_ids: bool,
+    /// Each destination has columns of bits of its own.
+    apart: bool,
+    /// Cycles of a read of host memory.
+    latency: u64,
 }
 
 impl Nullable {
@@ -258,7 +262,7 @@ impl Nullable {
             values.push(Entry { offset: BASE + memory.len() as u64, lkey: ALL, kind });
             memory.extend(random.bytes(8 * self.rows as usize));
         }
-        for first in 0..self.bits {
+        for first in 0..self.bits * if self.apart { self.destinations } else { 1 } {
             let kind = Kind::Bits { first: first as u8 % 8 };
             bits.push(Entry { offset: BASE + memory.len() as u64, lkey: ALL, kind });
             memory.extend(random.bytes(self.rows as usize / 8 + 2));
@@ -301,7 +305,8 @@ impl Nullable {
                 let byte = |at: usize| (0..8).fold(0, |all, k| all | row(8 * at + k) << k);
                 memory.extend((0..self.rows as usize / 8 + 1).map(byte));
                 let rows = Selection::Bitmap { bitmap, first: 0, rows: self.rows, lkey: ALL };
-                let columns = values.chunks(16).chain(bits.chunks(16));
+                let own = if self.apart { index * self.bits } else { 0 };
+                let columns = values.chunks(16).chain(bits[own..own + self.bits].chunks(16));
                 regions = columns
                     .map(|entries| Region::Kinds(Kinds { rows, entries: entries.to_vec() }))
                     .collect();
@@ -320,7 +325,7 @@ impl Nullable {
         memory.resize(SIZE as usize, 0);
         let mut around = Around::new(library, 0);
         around.bench.stall(STALLS[0]);
-        around.latency = LATENCY;
+        around.latency = self.latency;
         around.memory = Segments::new().with(BASE, memory);
         let expected = expected(&request, false, &around.memory).unwrap();
         let walked = around.walk(&request, false);
@@ -348,7 +353,9 @@ fn bits_of_validity_take_a_cycle_together() {
         (4, 4, 5000, 1, true),
     ];
     for (values, bits, rows, destinations, by_ids) in cases {
-        let cycles = Nullable { values, bits, rows, destinations, by_ids }.cycles(&library);
+        let (latency, apart) = (LATENCY, false);
+        let cycles = Nullable { values, bits, rows, destinations, by_ids, apart, latency };
+        let cycles = cycles.cycles(&library);
         let context = format!(
             "{values} values, {bits} bits, {rows} rows, {destinations} destinations, by ids {by_ids}"
         );
@@ -361,9 +368,44 @@ fn bits_of_validity_take_a_cycle_together() {
         // Lines of bits: a cycle to ask for one, four to store it. Regions and their lanes are looked at twice.
         let lines = 5 * destinations * bits as u64 * (rows / 512 + 2);
         let heads = 2 * destinations * ((values + bits) as u64 + 40);
-        // Lists and bits.
-        let trips = (destinations + 4) * LATENCY;
+        // Lists and bits come together; then again, of blocks whose lines were not asked for with the lists.
+        let trips = if rows <= 512 { 1 } else { 2 } * LATENCY + 100;
         let most = row * rows + words + messages + lines + heads + trips;
         assert!(cycles <= most, "{context}: {cycles} cycles instead of {most}");
+    }
+}
+
+/// Lists and lines of bits of all destinations share round trips: how many there are is seen from what a longer trip
+/// costs.
+#[test]
+fn lists_and_bits_share_their_round_trips() {
+    let library = testing::library("kinds_many", WithTables::<4000>::default);
+    // Values, bits, rows, destinations, by ids, whether bits are apart; round trips in all.
+    let cases = [
+        (4, 0, 128, 1, false, false, 1),
+        (4, 0, 128, 2, false, false, 1),
+        (4, 0, 128, 16, false, false, 1),
+        // More than have their lists asked for at once; then more than lists are kept.
+        (4, 0, 256, 64, false, false, 1),
+        (4, 0, 512, 100, false, false, 2),
+        // 5 KB, and more than 32 KiB, which are not kept.
+        (1, 0, 5000, 1, true, false, 1),
+        (1, 0, 35000, 1, true, false, 2),
+        (16, 16, 128, 2, false, false, 1),
+        (16, 16, 128, 8, false, false, 1),
+        // The lines of the first destination's bits come with the lists, those of others as these are sent.
+        (16, 16, 128, 2, false, true, 2),
+        (8, 8, 200, 4, true, false, 1),
+    ];
+    for (values, bits, rows, destinations, by_ids, apart, trips) in cases {
+        let cycles = [LATENCY, 2 * LATENCY].map(|latency| {
+            Nullable { values, bits, rows, destinations, by_ids, apart, latency }.cycles(&library)
+        });
+        let context = format!(
+            "{values} values, {bits} bits, {rows} rows, {destinations} destinations, by ids {by_ids}, apart {apart}"
+        );
+        let more = cycles[1] - cycles[0];
+        println!("{context}: {cycles:?} cycles, {:.2} trips", more as f64 / LATENCY as f64);
+        assert!(more <= trips * LATENCY + 20, "{context}: {cycles:?}");
     }
 }

@@ -650,3 +650,89 @@ fn memory_that_changes_leads_nowhere_else() {
     println!("{statuses:?}");
     assert!(statuses[&0] > 50 && statuses[&4] > 50, "{statuses:?}");
 }
+
+/// A SEND of a column of 4 B by a bitmap of so many rows for each destination, at these addresses.
+fn by_bitmaps(bitmaps: &[u64], rows: u32, column: Entry) -> Request {
+    let region = |bitmap| {
+        let rows = Selection::Bitmap { bitmap, first: 0, rows, lkey: ALL };
+        Region::Kinds(Kinds { rows, entries: vec![column] })
+    };
+    let destination = |bitmap: &u64| Destination {
+        qp: 1,
+        remote_addr: 0,
+        rkey: 0,
+        partition: 0,
+        layout: MessageLayout::Rows,
+        remote_columns: Vec::new(),
+        regions: vec![region(*bitmap)],
+    };
+    Request {
+        wr_id: 0,
+        opcode: Opcode::Send,
+        imm: 0,
+        row_mask: RowMask::Period,
+        rows_per_message: 3,
+        signaled: true,
+        fetch: None,
+        inline: None,
+        partitioned: None,
+        destinations: bitmaps.iter().map(destination).collect(),
+    }
+}
+
+/// A list is asked for before it is known whether the walk comes to it: one that cannot be read fails the request for
+/// its own destination, and not at all if an earlier one fails.
+#[test]
+fn a_list_that_cannot_be_read_counts_when_the_walk_comes_to_it() {
+    const ROWS: u32 = 40_000;
+    const BYTES: u64 = ROWS as u64 / 8;
+    let library = library();
+    let mut random = Random::new(5);
+    let mut memory = random.bytes(POOL as usize);
+    memory.resize(SIZE as usize, 0);
+    // A few rows of each list, which is as long as ten windows.
+    let lists: Vec<u64> = (0..40).map(|index| BASE + POOL + 5008 * index).collect();
+    for list in &lists {
+        for _ in 0..6 {
+            let at = (list - BASE + random.below(BYTES)) as usize;
+            memory[at] |= 1 << random.below(8);
+        }
+    }
+    let of = |index: u64| (lists[index as usize] - BASE) as usize;
+    let values = Entry { offset: BASE + POOL, lkey: ALL, kind: Kind::Fixed { width: 4 } };
+    // Indices of which there is no value, in some rows.
+    let dictionary = Kind::Dictionary { log_entry: 0, values: BASE, width: 4, count: 1, lkey: ALL };
+    let indices = Entry { offset: BASE + POOL, lkey: ALL, kind: dictionary };
+    // What cannot be read: a list from its first window or a later one on.
+    let holes = [
+        None,
+        Some(of(0)..of(0) + 1000),
+        Some(of(0) + 4600..of(0) + 5000),
+        Some(of(1)..of(1) + 100),
+        Some(of(3) + 4999..of(3) + 5000),
+        Some(of(33)..of(33) + 10),
+        Some(of(39) + 2000..of(39) + 2001),
+    ];
+    let mut statuses = BTreeMap::new();
+    for seed in 0..2 {
+        let mut around = Around::new(&library, seed);
+        for column in [values, indices] {
+            for hole in &holes {
+                around.memory = segments(&memory, hole.clone());
+                around.behind = memory.clone();
+                let request = by_bitmaps(&lists, ROWS, column);
+                let expected = expected(&request, false, &around.memory);
+                let walked = around.walk(&request, false);
+                *statuses.entry(walked.status).or_insert(0) += 1;
+                let status = expected.as_ref().err().copied().unwrap_or((0, 0));
+                assert_eq!(walked.status, status, "seed {seed}, {hole:?}");
+                for (given, messages) in walked.given.iter().zip(expected.unwrap_or_default()) {
+                    let bytes: Vec<_> = messages.into_iter().map(|m| (0, m)).collect();
+                    assert_eq!(given.messages, bytes, "seed {seed}, {hole:?}");
+                }
+            }
+        }
+    }
+    println!("{statuses:?}");
+    assert!(statuses.len() >= 6, "{statuses:?}");
+}
