@@ -450,7 +450,7 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.line.next.data = self.beat.data.val();
         self.line.next.error = self.beat.error.val();
         self.lines.beat.valid.next = self.beat.valid.val() && self.is_entries.val();
-        self.lines.beat.next = self.line.val();
+        self.lines.beat.next = self.beat.val();
         self.lister.line.valid.next = self.arrived.val() && (self.owners.out_data.val() == LISTER);
         self.lister.line.next = self.beat.val();
         self.lister.linked.valid.next =
