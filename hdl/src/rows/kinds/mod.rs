@@ -17,8 +17,8 @@
 //!   **[`Finder`](finder::Finder)** finds the rows: bits of bitmaps, ids, pointers, chains. Its
 //!   **[`Chaser`](chaser::Chaser)** follows 64 chains at once, its **[`Trail`](trail::Trail)** keeps their records.
 //! - **[`Planner`]** decides which lanes of a region form groups, and what all of its rows have in common.
-//! - **[`Lines`]** reads the entries that lead elsewhere; those of a lane that share a cache line are read together. Its
-//!   **[`BitLines`](bits::BitLines)** keeps lines of bits, and picks one bit of each lane in a cycle.
+//! - **[`Lines`]** reads the entries that lead elsewhere, in blocks of 256 bytes, and keeps 256 of these for the
+//!   request. Its **[`BitLines`](bits::BitLines)** keeps lines of bits, and picks one bit of each lane in a cycle.
 //! - **[`Follower`]** follows the entries to the ranges of their values, and checks what docs/semantics.md says about
 //!   where these may lie.
 //! - **[`Giver`]** counts the bytes of messages, and emits the bytes as tokens of up to 64: of a group, of one piece of
@@ -26,9 +26,9 @@
 //!
 //! Every destination is judged before the first token of a request: all its rows are walked, and all entries are
 //! followed that may lead nowhere or to values of any length; fixed widths and bits are the same in every row. Then its
-//! rows are walked again, and followed and judged anew, because the host may have changed them. The length of a WRITE's
-//! message comes before its first byte: it is kept from when the message was judged. If a request has more messages
-//! than can be kept, the rows of each message are walked a third time for its length.
+//! rows are walked again, and followed and judged anew: what was read may not be kept any more, and the host may have
+//! changed it. The length of a WRITE's message comes before its first byte: it is kept from when the message was judged.
+//! If a request has more messages than can be kept, the rows of each message are walked a third time for its length.
 //!
 //! Contract: one request at a time; `done` is a pulse at its end, with its status. Then only tokens are still under
 //! way.
@@ -467,7 +467,7 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.line.next.data = self.beat.data.val();
         self.line.next.error = self.beat.error.val();
         self.lines.beat.valid.next = self.beat.valid.val() && self.is_entries.val();
-        self.lines.beat.next = self.line.val();
+        self.lines.beat.next = self.beat.val();
         self.lister.line.valid.next = self.arrived.val() && (self.owners.out_data.val() == LISTER);
         self.lister.line.next = self.beat.val();
         self.lister.linked.valid.next =

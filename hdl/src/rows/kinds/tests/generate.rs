@@ -48,11 +48,11 @@ impl Maker<'_> {
         self.memory.resize(self.memory.len() + 64 * usize::from(is_hole), 0x5a);
         let at = self.put(bytes);
         if is_hole {
-            // From the beginning, or from a cache line on.
+            // From the beginning, or from a block on whose entries are read together.
             let (mut from, end) = (at, at + bytes.len() as u64);
-            let line = (at + self.random.below(bytes.len() as u64)).next_multiple_of(64);
-            if line < end && self.one_in(2) {
-                from = line;
+            let block = (at + self.random.below(bytes.len() as u64)).next_multiple_of(256);
+            if block < end && self.one_in(2) {
+                from = block;
             }
             self.hole = Some((from - BASE) as usize..(end - BASE) as usize);
             self.memory.resize(self.memory.len() + 64, 0x5a);

@@ -4,6 +4,7 @@ mod bench;
 mod chaser;
 mod cycles;
 mod generate;
+mod lines;
 
 use crate::context::REGION_TABLE;
 use crate::context::testing::clear_tables;
@@ -118,6 +119,8 @@ struct Around<'a> {
     behind: Vec<u8>,
     /// See [`Maker::named`]; of a request that may be read anywhere none.
     named: Vec<Range<u64>>,
+    /// All reads, in their order.
+    reads: Vec<Range<u64>>,
 }
 
 impl<'a> Around<'a> {
@@ -147,6 +150,7 @@ impl<'a> Around<'a> {
             next_set,
             change: None,
             named: Vec::new(),
+            reads: Vec::new(),
             behind: Vec::new(),
         };
         for entry in entries() {
@@ -185,6 +189,7 @@ impl<'a> Around<'a> {
         for read in self.bench.take(self.read) {
             let (addr, bytes) = (read.u64("addr"), read.u64("bytes"));
             assert!((1..=2048).contains(&bytes), "a read of {bytes} B");
+            self.reads.push(addr..addr + bytes);
             let is_in = |range: &Range<u64>| range.start <= addr && addr + bytes <= range.end;
             assert!(
                 self.named.is_empty() || self.named.iter().any(is_in),
