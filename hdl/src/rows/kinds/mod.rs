@@ -265,6 +265,7 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.lister.refused_dest.next = self.giver.dest.val();
         self.lister.too_long.next = self.giver.too_long.val();
         self.lister.kept.next = self.giver.kept.val();
+        self.lister.total.next = self.giver.total.val();
         self.lister.plan_done.next = self.planner.done.val();
         self.lister.plan.next = self.planner.plan.val();
         self.dest_read.next = self.lister.dest_read.val();

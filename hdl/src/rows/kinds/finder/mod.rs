@@ -80,8 +80,8 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`: a request begins; `set`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
-/// the region at hand, which may change while `busy` and `on` are low; `open` with `from`; `ahead`, `keeps`; `on`: rows
-/// are wanted; `halt`; `take`; `line`, `linked`.
+/// the region at hand, which may change while `busy` and `on` are low; `open` with `from`; `stop`; `ahead`, `keeps`;
+/// `on`: rows are wanted; `halt`; `take`; `line`, `linked`.
 ///
 /// # Outputs
 /// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`: there
@@ -112,6 +112,9 @@ pub struct Finder<const RECORDS: usize> {
     pub from: Signal<In, Place>,
     /// With `open`: the walk begins at the region's first row.
     pub fresh: Signal<In, Bit>,
+    /// Rows from here on are left alone, but for those that a bitmap has before its first byte's end: the first row of a
+    /// block.
+    pub stop: Signal<In, Bits<33>>,
     /// Rows may be found before those before them are taken.
     pub ahead: Signal<In, Bit>,
     /// With `ahead`: records of chains are kept.

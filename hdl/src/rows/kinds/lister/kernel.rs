@@ -8,11 +8,13 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
     #[hdl_gen]
     fn update(&mut self) {
         self.look_at_region();
+        self.look_at_turn();
         self.look_at_position();
         self.look_at_plan();
         self.find_next_region();
         self.count_bytes();
         self.tell_finder();
+        self.size_chunk();
         self.want_group();
         // A failure of what was asked for precedes what the lister found itself.
         if self.refused.val() {
@@ -53,6 +55,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                 }
             }
         }
+        self.pass_turn();
         // A refusal ends the walk.
         if self.refused.val()
             && ((self.state.q.val() == ListerState::Region)
