@@ -1,7 +1,7 @@
 //! Destinations of a partitioned request take turns.
 
 use super::bench::WithTables;
-use super::{ALL, Around, BASE, FEW_RECORDS, POOL, SIZE, Walked, expected};
+use super::{ALL, Around, BASE, Change, FEW_RECORDS, POOL, SIZE, Walked, expected};
 use crate::testing;
 use drdma_abi::work_request::{Element, MessageLayout, Opcode};
 use drdma_semantics::kinds::{Entry, Kind};
@@ -12,8 +12,8 @@ use drdma_semantics::request::{Destination, Request};
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Random, STALLS};
 
-/// Cycles of a read of host memory.
-const LATENCY: u64 = 300;
+/// Cycles of a read of host memory: so few that 64 reads at once delay nothing.
+const LATENCY: u64 = 40;
 
 /// A table whose rows are partitioned by ids.
 struct Table {
@@ -283,7 +283,9 @@ fn a_short_request_says_how_few_blocks_its_chunk_has() {
     assert_eq!(walked.chunks, [64 * 32 / 256 + 8]);
 }
 
-/// The host writes other ids while the rows are walked: a message is as long as it says, or the request fails.
+/// The host writes other ids while the rows are walked: a message is as long as it says, or the request fails. Ids are
+/// kept from walk to walk unless there are as many as here: the first and the last ones are then read for each
+/// destination, and again when the rows are sent.
 #[test]
 fn ids_that_change_between_the_walks_change_no_length() {
     let library = library();
@@ -291,26 +293,26 @@ fn ids_that_change_between_the_walks_change_no_length() {
     around.bench.stall(STALLS[0]);
     let mut random = Random::new(3);
     let mut statuses = std::collections::BTreeMap::new();
-    for number in 0..60 {
+    for number in 0..24 {
         let opcode = if number % 3 == 0 { Opcode::Send } else { Opcode::Write };
-        let rows_per_message = 40 + random.below(60) as u32;
         let table = Table {
-            rows: 600,
+            rows: 34_000,
             destinations: 3,
+            columns: [1, 0, 0, 0, 0],
             opcode,
-            rows_per_message,
+            rows_per_message: 4000 + random.below(4000) as u32,
             of: |row| scattered(row) % 3,
             ..STRINGS
         };
         let (request, memory, ids) = table.make();
         let mut changed = memory.clone();
         for _ in 0..1 + random.below(3) {
-            changed[ids + random.below(600) as usize] = random.below(3) as u8;
+            changed[ids + random.below(2048) as usize] = random.below(3) as u8;
         }
         around.memory = Segments::new().with(BASE, memory);
-        let due = around.bench.cycles() + 300 + random.below(6000);
+        let due = around.bench.cycles() + 300 + random.below(70_000);
         let memory = Segments::new().with(BASE, changed);
-        around.change = Some(super::Change { due, every: 1 << 40, memory });
+        around.change = Some(Change { due, every: 1 << 40, memory });
         let Walked { status, given, .. } = around.walk(&request, false);
         around.change = None;
         *statuses.entry(status.0).or_insert(0) += 1;
@@ -325,7 +327,7 @@ fn ids_that_change_between_the_walks_change_no_length() {
         }
     }
     println!("{statuses:?}");
-    assert!(statuses[&0] > 5 && statuses[&4] > 5, "{statuses:?}");
+    assert!(statuses[&0] > 3 && statuses[&4] > 3, "{statuses:?}");
 }
 
 /// What turns cost, beside the round trips of a request.
