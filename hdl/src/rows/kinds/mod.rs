@@ -179,6 +179,8 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     set_in: Flatten<SetKinds, SET_KINDS_BITS>,
     set: Restore<SetKinds, SET_KINDS_BITS>,
     unused: Signal<Local, Bit>,
+    /// A walk begins that knows nothing of the request.
+    clears: Signal<Local, Bit>,
     planner: Planner,
 
     // From a wanted lane to the place of its entry.
@@ -273,10 +275,11 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.done.next = self.lister.done.val();
         self.status.next = self.lister.status.val();
         self.bad_dest.next = self.lister.bad_dest.val();
-        self.follower.clear.next = self.start.val();
+        self.clears.next = self.start.val() || self.lister.restarts.val();
+        self.follower.clear.next = self.clears.val();
         self.follower.pd.next = self.lister.pd.val();
         self.cfg.join(&mut self.follower.cfg);
-        self.giver.clear.next = self.start.val();
+        self.giver.clear.next = self.clears.val();
         self.giver.slot.next = self.slot.val();
         self.follower.value.join(&mut self.giver.value);
 
@@ -389,7 +392,7 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.products.in_data.next = self.multiplier.product.val().get_bits::<64>(0);
 
         // Entries with their addresses; some of them are read.
-        self.lines.clear.next = self.start.val();
+        self.lines.clear.next = self.clears.val();
         self.placed.output.join(&mut self.lines.placed);
         self.lines.product.valid.next = self.products.out_valid.val();
         self.lines.product.bytes.next = self.products.out_data.val();

@@ -1,7 +1,7 @@
 //! Destinations of a request, and the phases of their walks.
 
 use super::super::record::{CHUNK, DESTINATION, GOES_ON, HEAD, TURNS, VERDICT};
-use super::{Lister, ListerPhase, ListerState, OPERATION};
+use super::{CHECK_LOG_CHUNK, Lister, ListerPhase, ListerState, OPERATION};
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Lister<RECORDS> {
@@ -12,6 +12,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.giving.d.next = false;
         self.again.d.next = false;
         self.turns.d.next = false;
+        self.plainly.d.next = false;
         self.chunk.d.next = 0.into();
         self.selected.d.next = 0.into();
         self.planned.d.next = 0.into();
@@ -65,11 +66,18 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.wanted.first.next = bits::<4>(0)
             .replace_bit(0, self.head.q.val().is_write)
             .replace_bit(GOES_ON, self.chunk.q.val().any())
-            .replace_bit(TURNS, self.turns.q.val())
-            .replace_bit(CHUNK, self.turns.q.val() && !self.index.q.val().any());
+            .replace_bit(TURNS, self.turns.q.val() || self.starts.val())
+            .replace_bit(
+                CHUNK,
+                self.turns.q.val() && self.giving.q.val() && !self.index.q.val().any(),
+            );
         self.wanted.unit_end.next = self.head.q.val().is_ud;
         self.wanted.valid.next = true;
         if self.wanted.ready.val() {
+            if self.starts.val() {
+                self.turns.d.next = true;
+                self.log_chunk.d.next = CHECK_LOG_CHUNK.into();
+            }
             self.state.d.next = ListerState::Region;
             if !self.head.q.val().sets.any() {
                 self.state.d.next = ListerState::Last;

@@ -49,7 +49,9 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             ListerState::Next => self.next_destination(),
             ListerState::Settle => self.settle(),
             ListerState::Finish => {
-                if self.quiet.val() && !self.finder.busy.val() {
+                if self.restarts.val() {
+                    self.restart();
+                } else if self.quiet.val() && !self.finder.busy.val() {
                     self.done.next = true;
                     self.state.d.next = ListerState::Idle;
                 }

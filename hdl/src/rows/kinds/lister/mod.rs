@@ -120,6 +120,9 @@ const CHUNKS: usize = 5;
 /// Binary logarithm of the largest number where rows have bits: the rows of a block, whose lines are asked for once then.
 const MOST_LOG_BITS: u64 = LOG_BLOCK;
 
+/// Binary logarithm of the rows of a chunk where rows are judged.
+const CHECK_LOG_CHUNK: u64 = 9;
+
 /// Lists the lanes that are wanted of each row; see the [module above](super).
 ///
 /// A row takes a cycle for each group of its lanes that is asked for, at least one. So does a unit with an element of
@@ -135,7 +138,7 @@ const MOST_LOG_BITS: u64 = LOG_BLOCK;
 /// `linked`.
 ///
 /// # Outputs
-/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `done` with `status`, `bad_dest`.
+/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `restarts`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lister<const RECORDS: usize> {
     /// Clock.
@@ -188,6 +191,8 @@ pub struct Lister<const RECORDS: usize> {
     pub quiet: Signal<In, Bit>,
     /// Protection domain of the request's keys.
     pub pd: Signal<Out, Bits<32>>,
+    /// What is under way has failed in turns: all destinations are judged anew, one after the other.
+    pub restarts: Signal<Out, Bit>,
     /// The request is over.
     pub done: Signal<Out, Bit>,
     /// With `done`: status of the request.
@@ -224,6 +229,10 @@ pub struct Lister<const RECORDS: usize> {
 
     // Turns of destinations, in chunks of rows that all of them have.
     turns: DFF<Bit>,
+    /// Destinations are judged without turns, because some have failed.
+    plainly: DFF<Bit>,
+    /// The first destination that is judged has its first turn.
+    starts: Signal<Local, Bit>,
     next_index: Signal<Local, Bits<DEST_COUNT>>,
     last_dest: Signal<Local, Bit>,
     #[init(Constant::new(0x1_ffff_ffff.into()))]

@@ -93,7 +93,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.opens.next = (self.state.q.val() == ListerState::Region)
             || (self.turns.q.val() && (self.state.q.val() == ListerState::Head));
         self.finds.next = self.state.q.val() == ListerState::Rows;
-        self.finder.clear.next = self.start.val();
+        self.finder.clear.next = self.start.val() || self.restarts.val();
         // What it looks at of a region is alike in united ones, but for the set's number.
         self.finder.set.next = self.set.q.val();
         if self.united.q.val() {

@@ -1,7 +1,11 @@
 //! Turns of destinations that share a region.
 //!
-//! The rows of a partitioned request are walked chunk by chunk where they are sent: each destination has a turn in each
-//! chunk, and the placer fetches what the chunk's rows have next to each other for all of them. A chunk has a power of
+//! The rows of a partitioned request are walked chunk by chunk: each destination has a turn in each chunk, and entries of
+//! neighbouring rows are read at about the same time. The destinations of WRITEs are judged one after the other, because
+//! the lengths of each one's messages are kept side by side. If anything fails where rows are judged in turns, all
+//! destinations are judged anew without: the first one that fails decides.
+//!
+//! Where rows are sent, the placer fetches what the chunk's rows have next to each other for all of them. A chunk has a power of
 //! two of rows, whose bytes fit a window of the placer, if all rows are about as long as they were on average when they
 //! were judged. There are no turns if a chunk would have fewer than 64 rows, which are long enough to be fetched by
 //! themselves; if it would have fewer rows than there are destinations; or if less than half of the rows are sent.
@@ -30,6 +34,18 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.last_chunk.next =
             self.chunk_end.val() >= bit_cast::<33, 32>(self.set_info.val().count);
         self.passes.next = false;
+        self.starts.next = self.judging.val()
+            && !self.plainly.q.val()
+            && !self.turns.q.val()
+            && !self.index.q.val().any()
+            && self.set_info.val().ids.any()
+            && (self.dests.val() != 1)
+            && !self.head.q.val().is_write;
+        self.restarts.next = (self.state.q.val() == ListerState::Finish)
+            && self.quiet.val()
+            && !self.finder.busy.val()
+            && self.judging.val()
+            && self.turns.q.val();
         self.goes_on.next = self.chunk.q.val().any() || self.last_dest.val();
         self.standing_new.next.units = self.units.q.val();
         self.standing_new.next.some = self.some.q.val();
@@ -72,6 +88,19 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         if self.plan_now.val().bits.any() && (self.log_new.val() > MOST_LOG_BITS) {
             self.log_new.next = MOST_LOG_BITS.into();
         }
+    }
+
+    /// Judges all destinations anew, one after the other.
+    #[hdl_gen]
+    pub(super) fn restart(&mut self) {
+        self.turns.d.next = false;
+        self.plainly.d.next = true;
+        self.index.d.next = 0.into();
+        self.chunk.d.next = 0.into();
+        self.selected.d.next = 0.into();
+        self.planned.d.next = 0.into();
+        self.failure.d.next = 0.into();
+        self.state.d.next = ListerState::DestRead;
     }
 
     /// Gives the next destination its turn.

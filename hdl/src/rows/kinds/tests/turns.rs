@@ -274,6 +274,39 @@ fn turns_make_the_same_messages() {
     }
 }
 
+/// The first destination with an error decides, whichever is met first, and whatever the error is.
+#[test]
+fn the_first_destination_that_fails_is_named() {
+    let library = library();
+    let mut statuses = std::collections::BTreeMap::new();
+    let mut random = Random::new(5);
+    let mut around = Around::new(&library, 0);
+    for number in 0..40 {
+        let ud = number % 2 == 1;
+        let longest = if number % 4 == 3 { 240 } else { 40 };
+        let rows_per_message = if ud { 1 } else { 10 };
+        let table = Table { rows: 1300, longest, rows_per_message, ..STRINGS };
+        let (request, mut memory, _) = table.make();
+        let offsets = (request.partitioned.as_ref().unwrap().entries[4].offset - BASE) as usize;
+        for _ in 0..random.below(4) {
+            // The string of this row, and that of the next one if it is not empty, go backwards or far ahead.
+            let at = offsets + 4 * (1 + random.below(1300) as usize);
+            let wrong = if random.below(2) == 0 { 0_u32 } else { 1 << 30 };
+            memory[at..at + 4].copy_from_slice(&wrong.to_le_bytes());
+        }
+        around.memory = Segments::new().with(BASE, memory);
+        let expected = expected(&request, ud, &around.memory).map(|_| ());
+        let walked = around.walk(&request, ud);
+        let status = expected.err().unwrap_or((0, 0));
+        *statuses.entry(status).or_insert(0) += 1;
+        assert_eq!(walked.status, status, "{number}");
+        let nothing = walked.given.iter().all(|dest| *dest == super::Dest::default());
+        assert_eq!(nothing, status.0 != 0, "{number}");
+    }
+    println!("{statuses:?}");
+    assert!(statuses.len() > 8, "{statuses:?}");
+}
+
 /// The estimated blocks are those of the rows, and some more for the ends of columns.
 #[test]
 fn a_short_request_says_how_few_blocks_its_chunk_has() {
