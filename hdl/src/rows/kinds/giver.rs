@@ -2,8 +2,12 @@
 
 use super::Made;
 use super::follower::LENGTH_BYTES;
-use super::record::{DESTINATION, HEAD, MESSAGE, VALUE, VERDICT, Value};
-use crate::primitive::{Ram, RamStyle};
+use super::record::{
+    CHUNK, CHUNK_BYTES, DESTINATION, GOES_ON, HEAD, LOG_CHUNK_PART, MESSAGE, TURNS, VALUE, VERDICT,
+    Value,
+};
+use crate::primitive::{Flatten, Ram, RamStyle, Restore};
+use crate::request::DEST_INDEX;
 use crate::rows::sequencer::record::Token;
 use drdma_abi::work_request::MAX_MESSAGE;
 use drdma_emit::prelude::*;
@@ -18,21 +22,48 @@ const END_BIT: usize = 32;
 /// Largest number of bytes of a token.
 const BEAT: u64 = 64;
 
+/// Bytes of a block of the placer, as a shift amount.
+const BLOCK_SHIFT: u64 = 8;
+/// Blocks of a chunk beside those that its bytes fill: columns begin and end within blocks.
+const MORE_BLOCKS: u64 = 8;
+const _: () = assert!(
+    CHUNK_BYTES == 3 << LOG_CHUNK_PART && (CHUNK_BYTES >> BLOCK_SHIFT) + MORE_BLOCKS <= 112
+);
+/// Bits of a number of bytes of all messages of a request.
+pub const TOTAL: usize = 48;
+
+/// What is kept of a destination while others have their turns. No row is divided between turns, so that no bits wait
+/// for others to fill their byte.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Standing {
+    /// Bytes of the message so far.
+    sum: Bits<33>,
+    /// The message is too long.
+    over: Bit,
+    /// The message has tokens.
+    started: Bit,
+}
+
+/// Bits of a [`Standing`].
+const STANDING_BITS: usize = <Standing as Synth>::BITS;
+
 /// Counts and emits the values that the follower found; see the [module above](super).
 ///
 /// A value that is counted takes a cycle. A value that is sent takes one for its length and one for each token of 64
 /// bytes; a group of fixed width takes one, and so do bits side by side. Bits that do not fill a byte cost a cycle where
-/// an element's next region has another value. Once something has failed, all that comes is dropped, until `clear`.
+/// an element's next region has another value. The head of a destination or turn takes 2. Once something has failed, all
+/// that comes is dropped, until `clear`.
 ///
 /// The lengths of a WRITE's messages are kept as they are judged: fewer than 2^`LENGTHS` of them and of ends of
 /// destinations. Exactly these messages must then be sent, or the request fails. If there are more, each message is
-/// measured again before it is sent.
+/// measured again before it is sent. They are judged destination by destination, and those of each one are kept one
+/// behind the other: where the first one is says from where on its turns go on.
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`; `slot`; stream `value`.
 ///
 /// # Outputs
-/// Streams `token`, `made`; `failed` with `dest`, `too_long`; `kept`; `idle`.
+/// Streams `token`, `made`; `failed` with `dest`, `too_long`; `kept`, `total`; `idle`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Giver<const LENGTHS: usize> {
     /// Clock.
@@ -53,6 +84,8 @@ pub struct Giver<const LENGTHS: usize> {
     pub dest: Signal<Out, Bits<10>>,
     /// The lengths of all messages were kept.
     pub kept: Signal<Out, Bit>,
+    /// Bytes of all messages that were judged.
+    pub total: Signal<Out, Bits<TOTAL>>,
     /// No token waits.
     pub idle: Signal<Out, Bit>,
     /// A token is offered.
@@ -90,13 +123,25 @@ pub struct Giver<const LENGTHS: usize> {
     place: DFF<Bits<10>>,
     is_write: DFF<Bit>,
     limit: DFF<Bits<32>>,
+    // Destinations that wait for their turns, by the lower bits of their places.
+    standings: Ram<STANDING_BITS, 1, DEST_INDEX>,
+    standing_in: Flatten<Standing, STANDING_BITS>,
+    standing_new: Signal<Local, Standing>,
+    standing: Restore<Standing, STANDING_BITS>,
+    /// Number of each one's next message.
+    numbers: Ram<LENGTHS, 1, DEST_INDEX>,
+    turning: DFF<Bit>,
+    /// What is kept of the destination was read.
+    found: DFF<Bit>,
+    chunk_start: DFF<Bit>,
+    sum_of_all: DFF<Bits<TOTAL>>,
+    chunk_blocks: DFF<Bits<8>>,
 
     // Lengths of the destination's messages, as they were judged.
     #[init(Ram::new(RamStyle::Ultra))]
     lengths: Ram<LENGTH, 1, LENGTHS>,
     number: DFF<Bits<LENGTHS>>,
     lost: DFF<Bit>,
-    giving: DFF<Bit>,
     counts: Signal<Local, Bit>,
     told_now: Signal<Local, Bits<32>>,
     ends_now: Signal<Local, Bit>,
@@ -203,8 +248,11 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         if !self.started.q.val() && self.is_write.q.val() {
             self.out_new.next.message_bytes = self.told_now.val();
         }
-        self.out_new.next.chunk_start = false;
+        self.out_new.next.chunk_start = self.chunk_start.q.val();
         self.out_new.next.chunk_blocks = 0.into();
+        if self.chunk_start.q.val() {
+            self.out_new.next.chunk_blocks = self.chunk_blocks.q.val();
+        }
         self.out_new.next.request_end = false;
         self.out_new.next.dest_end = false;
         self.out_new.next.status = 0.into();
@@ -227,6 +275,22 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         self.lengths.write_lanes.next = 0.into();
         self.lengths.write_address.next = self.number.q.val();
         self.lengths.write_data.next = bit_cast::<LENGTH, 33>(self.sum_new.val());
+        // The destination that was at hand, and the one that the head names.
+        self.standing_new.next.sum = self.sum.q.val();
+        self.standing_new.next.over = self.over.q.val();
+        self.standing_new.next.started = self.started.q.val();
+        self.standing_in.record.next = self.standing_new.val();
+        self.standings.write_lanes.next = 0.into();
+        self.standings.write_address.next = self.place.q.val().get_bits::<DEST_INDEX>(0);
+        self.standings.write_data.next = self.standing_in.bits.val();
+        self.standings.read_enable.next = true;
+        self.standings.read_address.next = self.value.set.val().get_bits::<DEST_INDEX>(0);
+        self.standing.bits.next = self.standings.read_data.val();
+        self.numbers.write_lanes.next = 0.into();
+        self.numbers.write_address.next = self.place.q.val().get_bits::<DEST_INDEX>(0);
+        self.numbers.write_data.next = self.number.q.val();
+        self.numbers.read_enable.next = true;
+        self.numbers.read_address.next = self.value.set.val().get_bits::<DEST_INDEX>(0);
         if self.works.val() && (self.value.task.val() == VALUE) {
             if self.value.fails.val() {
                 self.fails.next = true;
@@ -292,6 +356,8 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.out_new.next.message_end = true;
             if !self.value.give.val() {
                 self.done.next = true;
+                self.sum_of_all.d.next =
+                    self.sum_of_all.q.val() + bit_cast::<TOTAL, 33>(self.sum_new.val());
                 self.told.d.next = self.sum_new.val().get_bits::<32>(0);
                 if self.over.q.val() || self.exceeds.val() {
                     self.long.d.next = true;
@@ -341,14 +407,38 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.sum.d.next = 0.into();
             self.over.d.next = false;
         } else if self.works.val() && (self.value.task.val() == HEAD) {
-            self.done.next = true;
-            self.place.d.next = self.value.set.val().get_bits::<10>(0);
-            self.is_write.d.next = self.value.first.val().get_bit(0);
-            self.limit.d.next = LONGEST.into();
-            if self.value.unit_end.val() {
-                self.limit.d.next = bits::<32>(1) << self.value.lane.val();
+            self.found.d.next = !self.found.q.val();
+            self.done.next = self.found.q.val();
+            if !self.found.q.val() {
+                self.standings.write_lanes.next = bit_cast::<1, 1>(self.turning.q.val().into());
+                self.numbers.write_lanes.next = bit_cast::<1, 1>(self.turning.q.val().into());
+            } else {
+                self.place.d.next = self.value.set.val().get_bits::<10>(0);
+                self.is_write.d.next = self.value.first.val().get_bit(0);
+                self.turning.d.next = self.value.first.val().get_bit(TURNS);
+                if self.value.first.val().get_bit(CHUNK) {
+                    self.chunk_start.d.next = true;
+                }
+                self.limit.d.next = LONGEST.into();
+                if self.value.unit_end.val() {
+                    self.limit.d.next = bits::<32>(1) << self.value.lane.val();
+                }
+                self.sum.d.next = 0.into();
+                self.over.d.next = false;
+                self.started.d.next = false;
+                if self.value.first.val().get_bit(GOES_ON) {
+                    self.sum.d.next = self.standing.record.val().sum;
+                    self.over.d.next = self.standing.record.val().over;
+                    self.started.d.next = self.standing.record.val().started;
+                }
+                if self.value.give.val() || self.value.first.val().get_bit(GOES_ON) {
+                    self.number.d.next = self.numbers.read_data.val();
+                } else {
+                    self.numbers.write_lanes.next = 1.into();
+                    self.numbers.write_address.next =
+                        self.value.set.val().get_bits::<DEST_INDEX>(0);
+                }
             }
-            self.giving.d.next = self.value.give.val();
         } else if self.works.val() {
             self.done.next = true;
             self.fails.next = self.value.fails.val();
@@ -359,9 +449,6 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             if self.number.d.val() == 0 {
                 self.lost.d.next = true;
             }
-        }
-        if self.giving.d.val() && !self.giving.q.val() {
-            self.number.d.next = 0.into();
         }
         self.lengths.read_enable.next = true;
         self.lengths.read_address.next = self.number.d.val();
@@ -385,6 +472,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         if self.emits.val() {
             self.out_valid.d.next = true;
             self.started.d.next = !self.out_new.val().message_end && !self.out_new.val().dest_end;
+            self.chunk_start.d.next = false;
         }
         if self.fails.val() {
             self.broken.d.next = true;
@@ -398,11 +486,20 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.broken_long.d.next = false;
             self.number.d.next = 0.into();
             self.lost.d.next = false;
-            self.giving.d.next = false;
+            self.turning.d.next = false;
+            self.found.d.next = false;
+            self.chunk_start.d.next = false;
+            self.sum_of_all.d.next = 0.into();
             self.started.d.next = false;
             self.packed.d.next = 0.into();
             self.pack.d.next = 0.into();
         }
+        self.chunk_blocks.d.next = ((CHUNK_BYTES >> BLOCK_SHIFT) + MORE_BLOCKS).into();
+        if self.sum_of_all.q.val() < CHUNK_BYTES {
+            self.chunk_blocks.d.next =
+                (self.sum_of_all.q.val() >> BLOCK_SHIFT).get_bits::<8>(0) + MORE_BLOCKS;
+        }
+        self.total.next = self.sum_of_all.q.val();
         self.failed.next = self.broken.q.val();
         self.too_long.next = self.broken_long.q.val();
         self.dest.next = self.place.q.val();
@@ -415,6 +512,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.out_valid.d.next = false;
             self.broken.d.next = false;
             self.more.d.next = false;
+            self.found.d.next = false;
         }
     }
 }

@@ -183,6 +183,8 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     set_in: Flatten<SetKinds, SET_KINDS_BITS>,
     set: Restore<SetKinds, SET_KINDS_BITS>,
     unused: Signal<Local, Bit>,
+    /// A walk begins that knows nothing of the request.
+    clears: Signal<Local, Bit>,
     planner: Planner,
     /// Of the lanes of four regions: address and first bit of the column whose lines of bits were asked for last.
     columns: Lutram<67, 6, 1>,
@@ -273,6 +275,7 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.lister.refused_dest.next = self.giver.dest.val();
         self.lister.too_long.next = self.giver.too_long.val();
         self.lister.kept.next = self.giver.kept.val();
+        self.lister.total.next = self.giver.total.val();
         self.lister.plan_done.next = self.planner.done.val();
         self.lister.plan.next = self.planner.plan.val();
         self.dest_read.next = self.lister.dest_read.val();
@@ -280,10 +283,11 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.done.next = self.lister.done.val();
         self.status.next = self.lister.status.val();
         self.bad_dest.next = self.lister.bad_dest.val();
-        self.follower.clear.next = self.start.val();
+        self.clears.next = self.start.val() || self.lister.restarts.val();
+        self.follower.clear.next = self.clears.val();
         self.follower.pd.next = self.lister.pd.val();
         self.cfg.join(&mut self.follower.cfg);
-        self.giver.clear.next = self.start.val();
+        self.giver.clear.next = self.clears.val();
         self.giver.slot.next = self.slot.val();
         self.follower.value.join(&mut self.giver.value);
 
@@ -405,7 +409,7 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.products.in_data.next = self.multiplier.product.val().get_bits::<64>(0);
 
         // Entries with their addresses; some of them are read.
-        self.lines.clear.next = self.start.val();
+        self.lines.clear.next = self.clears.val();
         self.placed.output.join(&mut self.lines.placed);
         self.lines.product.valid.next = self.products.out_valid.val();
         self.lines.product.bytes.next = self.products.out_data.val();

@@ -16,9 +16,20 @@ pub const DESTINATION: u64 = 3;
 /// [`Entry::task`]: the walk has seen everything of the destination that must be judged, or, with [`Entry::unit_end`]
 /// low, only its entries.
 pub const VERDICT: u64 = 4;
-/// [`Entry::task`]: a destination begins. [`Entry::set`] is its place in the ring, [`Entry::unit_end`] whether it sends
-/// datagrams, [`Entry::lane`] the binary logarithm of its MTU; bit 0 of [`Entry::first`] is set for a WRITE.
+/// [`Entry::task`]: a destination begins, or has its turn. [`Entry::set`] is its place in the ring, [`Entry::unit_end`]
+/// whether it sends datagrams, [`Entry::lane`] the binary logarithm of its MTU. [`Entry::first`] has bit 0 set for a
+/// WRITE, and the bits [`GOES_ON`], [`TURNS`] and [`CHUNK`].
 pub const HEAD: u64 = 5;
+/// Bit of a [`HEAD`]: the destination has had a turn of this walk.
+pub const GOES_ON: usize = 1;
+/// Bit of a [`HEAD`]: destinations take turns.
+pub const TURNS: usize = 2;
+/// Bit of a [`HEAD`]: a chunk of rows begins.
+pub const CHUNK: usize = 3;
+/// Bytes of the rows of a chunk, at most: their blocks fit a window of the placer.
+pub const CHUNK_BYTES: u64 = 3 << LOG_CHUNK_PART;
+/// Binary logarithm of a third of [`CHUNK_BYTES`].
+pub const LOG_CHUNK_PART: u64 = 13;
 /// [`Wanted::task`]: the lane's part in the [`Plan`] of its region is needed; [`TABLE`] asks for that as well.
 pub const PLAN: u64 = 6;
 /// [`Entry::task`]: a line of bits is needed, that with the row's bit, or, with [`Wanted::unit_end`], the one behind that

@@ -21,7 +21,8 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             self.end_mask.d.next =
                 !(self.ones_64.val() << bit_cast::<6, 5>(self.rows.q.val().get_bits::<5>(0)));
         }
-        self.more.next = self.first_row.val() < self.rows.q.val();
+        self.more.next =
+            (self.first_row.val() < self.rows.q.val()) && (self.first_row.val() < self.stop.val());
         self.window.next = self.line_number.val().get_bits::<WINDOW>(LOG_LINES);
         self.ends_window.next = self.block.q.val().get_bits::<6>(0) == 63;
         if self.is_ids.val() {

@@ -97,7 +97,7 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// # Inputs
 /// `clk`, `rst`; `clear`: a request begins; `set`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
 /// the region at hand, and `base`, which may change while `busy` and `on` are low; `open` with `from`; `peek`, `looks`;
-/// `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`; `line`, `linked`.
+/// `stop`; `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`; `line`, `linked`.
 ///
 /// # Outputs
 /// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`: there
@@ -136,6 +136,9 @@ pub struct Finder<const RECORDS: usize> {
     pub looks: Signal<In, Bit>,
     /// With `looks`: it is asked for, or there is none, or no room for it.
     pub looked: Signal<Out, Bit>,
+    /// Rows from here on are left alone, but for those that a bitmap has before its first byte's end: the first row of a
+    /// block.
+    pub stop: Signal<In, Bits<33>>,
     /// Rows may be found before those before them are taken.
     pub ahead: Signal<In, Bit>,
     /// With `ahead`: records of chains are kept.

@@ -1,8 +1,8 @@
 //! Destinations of a request, and the phases of their walks.
 
 use super::super::finder::{LISTS, SLOTS};
-use super::super::record::{DESTINATION, HEAD, VERDICT};
-use super::{Lister, ListerPhase, ListerState, OPERATION};
+use super::super::record::{CHUNK, DESTINATION, GOES_ON, HEAD, TURNS, VERDICT};
+use super::{CHECK_LOG_CHUNK, Lister, ListerPhase, ListerState, OPERATION};
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Lister<RECORDS> {
@@ -12,6 +12,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.index.d.next = 0.into();
         self.giving.d.next = false;
         self.again.d.next = false;
+        self.turns.d.next = false;
+        self.plainly.d.next = false;
+        self.chunk.d.next = 0.into();
+        self.selected.d.next = 0.into();
         self.planned.d.next = 0.into();
         self.has_loaded.d.next = 0.into();
         self.preloads.d.next = false;
@@ -93,13 +97,27 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.wanted.task.next = HEAD.into();
         self.wanted.set.next = bit_cast::<11, 10>(self.dest_at.val());
         self.wanted.lane.next = self.head.q.val().log_mtu;
-        self.wanted.first.next = bit_cast::<4, 1>(self.head.q.val().is_write.into());
+        self.wanted.first.next = bits::<4>(0)
+            .replace_bit(0, self.head.q.val().is_write)
+            .replace_bit(GOES_ON, self.chunk.q.val().any())
+            .replace_bit(TURNS, self.turns.q.val() || self.starts.val())
+            .replace_bit(
+                CHUNK,
+                self.turns.q.val() && self.giving.q.val() && !self.index.q.val().any(),
+            );
         self.wanted.unit_end.next = self.head.q.val().is_ud;
         self.wanted.valid.next = true;
         if self.wanted.ready.val() {
+            if self.starts.val() {
+                self.turns.d.next = true;
+                self.log_chunk.d.next = CHECK_LOG_CHUNK.into();
+            }
             self.state.d.next = ListerState::Region;
             if !self.head.q.val().sets.any() {
                 self.state.d.next = ListerState::Last;
+            } else if self.turns.q.val() && (self.chunk.q.val().any() || self.index.q.val().any()) {
+                // The region is that of the turn before, and open.
+                self.state.d.next = ListerState::Rows;
             } else if self.phase.q.val() == ListerPhase::Ahead {
                 self.state.d.next = ListerState::Keep;
             } else if self.joint.val() {
@@ -140,19 +158,23 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// Goes on to the next destination.
     #[hdl_gen]
     pub(super) fn next_destination(&mut self) {
-        self.index.d.next = self.index.q.val() + 1;
+        self.index.d.next = self.next_index.val();
+        self.region.d.next = 0.into();
+        self.set.d.next = self.head.q.val().first_set;
         self.state.d.next = ListerState::DestRead;
         self.scout.d.next = self.index.q.val() + LISTS;
         self.is_one.d.next = true;
         if self.has_more.q.val() && (self.index.q.val() + LISTS < self.dests.val()) {
             self.state.d.next = ListerState::ListRead;
         }
-        if self.index.q.val() + 1 == self.dests.val() {
+        if self.last_dest.val() {
             self.index.d.next = self.index.q.val();
             self.state.d.next = ListerState::Settle;
             if self.giving.q.val() {
                 self.state.d.next = ListerState::Finish;
             }
+        } else if self.turns.q.val() {
+            self.passes.next = true;
         }
     }
 
@@ -165,6 +187,14 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.index.d.next = 0.into();
             self.giving.d.next = true;
             self.again.d.next = !self.kept.val();
+            // Destinations of a request with ids have one region, the same for all.
+            self.turns.d.next = self.set_info.val().ids.any()
+                && (self.dests.val() != 1)
+                && self.kept.val()
+                && self.many.val()
+                && self.fits.val();
+            self.log_chunk.d.next = self.log_new.val();
+            self.chunk.d.next = 0.into();
             self.state.d.next = ListerState::DestRead;
             // The first lists are not kept any more.
             self.scout.d.next = 0.into();

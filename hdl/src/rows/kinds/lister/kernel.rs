@@ -8,11 +8,13 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
     #[hdl_gen]
     fn update(&mut self) {
         self.look_at_region();
+        self.look_at_turn();
         self.look_at_position();
         self.look_at_plan();
         self.find_next_region();
         self.count_bytes();
         self.tell_finder();
+        self.size_chunk();
         self.want_group();
         // A failure of what was asked for precedes what the lister found itself.
         if self.refused.val() {
@@ -58,12 +60,15 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             ListerState::Next => self.next_destination(),
             ListerState::Settle => self.settle(),
             ListerState::Finish => {
-                if self.quiet.val() && !self.finder.busy.val() && !self.finder.pending.val() {
+                if self.restarts.val() {
+                    self.restart();
+                } else if self.quiet.val() && !self.finder.busy.val() && !self.finder.pending.val() {
                     self.done.next = true;
                     self.state.d.next = ListerState::Idle;
                 }
             }
         }
+        self.pass_turn();
         // A refusal ends the walk.
         if self.refused.val()
             && ((self.state.q.val() == ListerState::Region)
@@ -74,7 +79,6 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         }
         // A region is read in the cycle before it is needed.
         self.set_read.next = self.set.d.val();
-        self.dest_read.next = self.dest_at.val();
         if (self.state.q.val() == ListerState::ListRead)
             || (self.state.q.val() == ListerState::Looked)
         {

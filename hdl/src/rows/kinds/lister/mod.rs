@@ -5,12 +5,14 @@ mod kernel;
 mod positions;
 mod regions;
 mod rows;
+mod turns;
 
 use super::chaser::Linked;
 use super::finder::{Finder, PLACE_BITS, Place};
+use super::giver::TOTAL;
 use super::record::{PLAN_BITS, Plan, Wanted};
-use crate::primitive::{FirstSet, Flatten, Lutram, Restore};
-use crate::request::{DEST_COUNT, SetKinds};
+use crate::primitive::{FirstSet, Flatten, Lutram, Ram, Restore};
+use crate::request::{DEST_COUNT, DEST_INDEX, SetKinds};
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_abi::completion::Status;
@@ -112,6 +114,28 @@ const LOADED_BITS: usize = <Loaded as Synth>::BITS;
 /// Binary logarithm of the rows of a block.
 const LOG_BLOCK: u64 = 9;
 
+/// What is kept of a destination while others have their turns.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Standing {
+    /// Units of the message so far.
+    units: Bits<32>,
+    /// The destination has had units.
+    some: Bit,
+    /// Bytes of the message for which no entry is asked for.
+    sum: Bits<33>,
+}
+
+/// Bits of a [`Standing`].
+const STANDING_BITS: usize = <Standing as Synth>::BITS;
+/// Binary logarithm of the least number of rows of a chunk, and number of sizes that a chunk can have: 64 rows to 1,024.
+const LEAST_LOG_CHUNK: u64 = 6;
+const CHUNKS: usize = 5;
+/// Binary logarithm of the largest number where rows have bits: the rows of a block, whose lines are asked for once then.
+const MOST_LOG_BITS: u64 = LOG_BLOCK;
+
+/// Binary logarithm of the rows of a chunk where rows are judged.
+const CHECK_LOG_CHUNK: u64 = 9;
+
 /// Lists the lanes that are wanted of each row; see the [module above](super).
 ///
 /// A row takes a cycle for each group of its lanes that is asked for, at least one. So does a unit with an element of
@@ -119,6 +143,7 @@ const LOG_BLOCK: u64 = 9;
 /// Whether they have takes a destination 3 cycles for each region. Where rows are judged, only those groups are asked for whose entries can lead
 /// nowhere or whose lengths vary: `Wanted::row` of a message has the bytes of the others. A region of a destination
 /// takes a cycle for each lane, and 4 more, when its first walk begins, unless the destination before had the same.
+/// Where destinations take turns, a turn takes 7 more, and one for each block of ids.
 ///
 /// The lists of the first 32 destinations are asked for before the first walk, in 4 cycles each, and from then on one
 /// more at the beginning of each destination; each as far as its first window, of the destination's first region. That
@@ -126,11 +151,11 @@ const LOG_BLOCK: u64 = 9;
 ///
 /// # Inputs
 /// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it
-/// was asked for; `plan_done` with `plan`; `refused`, `refused_dest`, `too_long`, `kept`, `quiet`; `line`,
+/// was asked for; `plan_done` with `plan`; `refused`, `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`,
 /// `linked`.
 ///
 /// # Outputs
-/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `done` with `status`, `bad_dest`.
+/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `restarts`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lister<const RECORDS: usize> {
     /// Clock.
@@ -177,10 +202,14 @@ pub struct Lister<const RECORDS: usize> {
     pub too_long: Signal<In, Bit>,
     /// The lengths of all messages that were judged are kept; valid while `quiet`.
     pub kept: Signal<In, Bit>,
+    /// Bytes of all messages that were judged; valid while `quiet`.
+    pub total: Signal<In, Bits<TOTAL>>,
     /// Nothing is under way.
     pub quiet: Signal<In, Bit>,
     /// Protection domain of the request's keys.
     pub pd: Signal<Out, Bits<32>>,
+    /// What is under way has failed in turns: all destinations are judged anew, one after the other.
+    pub restarts: Signal<Out, Bit>,
     /// The request is over.
     pub done: Signal<Out, Bit>,
     /// With `done`: status of the request.
@@ -223,6 +252,38 @@ pub struct Lister<const RECORDS: usize> {
     /// Messages are measured one by one before they are sent.
     message_ahead: Signal<Local, Bit>,
     judging: Signal<Local, Bit>,
+
+    // Turns of destinations, in chunks of rows that all of them have.
+    turns: DFF<Bit>,
+    /// Destinations are judged without turns, because some have failed.
+    plainly: DFF<Bit>,
+    /// The first destination that is judged has its first turn.
+    starts: Signal<Local, Bit>,
+    next_index: Signal<Local, Bits<DEST_COUNT>>,
+    last_dest: Signal<Local, Bit>,
+    #[init(Constant::new(0x1_ffff_ffff.into()))]
+    everything: Constant<Bits<33>>,
+    /// First row of the chunk, and of the next one.
+    chunk: DFF<Bits<33>>,
+    chunk_end: Signal<Local, Bits<33>>,
+    log_chunk: DFF<Bits<4>>,
+    last_chunk: Signal<Local, Bit>,
+    /// The next destination has its turn.
+    passes: Signal<Local, Bit>,
+    /// The next destination has had a turn.
+    goes_on: Signal<Local, Bit>,
+    standings: Ram<STANDING_BITS, 1, DEST_INDEX>,
+    standing_in: Flatten<Standing, STANDING_BITS>,
+    standing_new: Signal<Local, Standing>,
+    standing: Restore<Standing, STANDING_BITS>,
+    /// Rows that the destinations have in all, and the bytes that they have if each row of a chunk of one row is full.
+    selected: DFF<Bits<33>>,
+    room: DFF<Bits<TOTAL>>,
+    most_total: [Signal<Local, Bits<TOTAL>>; CHUNKS],
+    most_dests: [Signal<Local, Bits<11>>; CHUNKS],
+    many: Signal<Local, Bit>,
+    fits: Signal<Local, Bit>,
+    log_new: Signal<Local, Bits<4>>,
 
     // Whether all regions have the same rows.
     wait: DFF<Bits<2>>,

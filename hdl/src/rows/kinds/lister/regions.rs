@@ -103,9 +103,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// The finder delivers the region's rows, from two cycles after it was opened.
     #[hdl_gen]
     pub(super) fn tell_finder(&mut self) {
-        self.opens.next = self.state.q.val() == ListerState::Region;
+        self.opens.next = (self.state.q.val() == ListerState::Region)
+            || (self.turns.q.val() && (self.state.q.val() == ListerState::Head));
         self.finds.next = self.state.q.val() == ListerState::Rows;
-        self.finder.clear.next = self.start.val();
+        self.finder.clear.next = self.start.val() || self.restarts.val();
         // What it looks at of a region is alike in united ones, but for the set's number.
         self.finder.set.next = self.set.q.val();
         self.finder.base.next =
@@ -126,6 +127,18 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.finder.open.next = self.opens.val();
         self.finder.from.next = self.place_out.record.val();
         self.finder.fresh.next = self.is_fresh.val();
+        self.finder.stop.next = self.everything.val();
+        if self.turns.q.val() {
+            // A chunk begins with a block of ids.
+            self.finder.fresh.next = false;
+            self.finder.from.next.lane = 0.into();
+            self.finder.from.next.known = false;
+            self.finder.from.next.block = self.chunk.q.val() >> 6;
+            if self.set_info.val().ids.get_bit(1) {
+                self.finder.from.next.block = self.chunk.q.val() >> 5;
+            }
+            self.finder.stop.next = self.chunk_end.val();
+        }
         self.finder.ahead.next = !self.interleaved.val() && !self.message_ahead.val();
         self.finder.keeps.next = self.judging.val();
         self.finder.on.next = self.finds.val();
@@ -310,7 +323,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 self.unequal.d.next = true;
             }
         }
-        if self.interleaved.val() {
+        if self.turns.q.val() && !self.last_chunk.val() {
+            self.passes.next = true;
+        } else if self.interleaved.val() {
             self.state.d.next = ListerState::DestEnd;
             if self.region.q.val().any() {
                 // The region had as many elements as the others when it was judged.

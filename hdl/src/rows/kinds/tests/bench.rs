@@ -76,6 +76,8 @@ pub struct Given {
     pub message_end: Bit,
     pub message_start: Bit,
     pub message_bytes: Bits<32>,
+    pub chunk_start: Bit,
+    pub chunk_blocks: Bits<8>,
     pub dest_end: Bit,
 }
 
@@ -187,8 +189,6 @@ impl<const RECORDS: usize> Logic for WithTables<RECORDS> {
             || self.tables.length_address.val().any()
             || self.tables.length_data.val().any()
             || self.kinds.token.val().unit_end
-            || self.kinds.token.val().chunk_start
-            || self.kinds.token.val().chunk_blocks.any()
             || self.kinds.token.val().request_end
             || self.kinds.token.val().status.any()
             || self.kinds.token.val().bad_dest.any()
@@ -223,6 +223,8 @@ impl<const RECORDS: usize> Logic for WithTables<RECORDS> {
         self.token.message_end.next = self.kinds.token.val().message_end;
         self.token.message_start.next = self.kinds.token.val().message_start;
         self.token.message_bytes.next = self.kinds.token.val().message_bytes;
+        self.token.chunk_start.next = self.kinds.token.val().chunk_start;
+        self.token.chunk_blocks.next = self.kinds.token.val().chunk_blocks;
         self.token.dest_end.next = self.kinds.token.val().dest_end;
         self.kinds.made.join(&mut self.made);
     }

@@ -5,6 +5,7 @@ mod chaser;
 mod cycles;
 mod generate;
 mod lines;
+mod turns;
 
 use crate::context::REGION_TABLE;
 use crate::context::testing::clear_tables;
@@ -363,10 +364,14 @@ impl<'a> Around<'a> {
         (0..20).for_each(|_| self.step());
         let mut made: VecDeque<_> = self.bench.take(self.made).into();
         let mut given: Vec<Dest> = vec![Dest::default(); request.destinations.len()];
+        let mut chunks = Vec::new();
         for token in self.bench.take(self.token) {
             assert_eq!((token.u64("slot"), token.u64("offset")), (5, 0));
             let dest = &mut given[token.u64("dest") as usize - 100];
             assert!(!dest.ended, "a token behind the destination's end");
+            if token.u64("chunk_start") == 1 {
+                chunks.push(token.u64("chunk_blocks"));
+            }
             let bytes = token.u64("bytes") as usize;
             if token.u64("message_start") == 1 {
                 assert!(dest.open.is_none(), "a message begins within another");
@@ -403,7 +408,7 @@ impl<'a> Around<'a> {
             dest.ended = token.u64("dest_end") == 1;
         }
         assert!(made.is_empty(), "bytes that no token has");
-        Walked { status, given, cycles }
+        Walked { status, given, cycles, chunks }
     }
 }
 
@@ -418,6 +423,8 @@ struct Walked {
     status: (u8, u16),
     given: Vec<Dest>,
     cycles: u64,
+    /// Estimated blocks of each chunk.
+    chunks: Vec<u64>,
 }
 
 /// What the semantics say of a request.

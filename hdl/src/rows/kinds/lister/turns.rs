@@ -1,0 +1,131 @@
+//! Turns of destinations that share a region.
+//!
+//! The rows of a partitioned request are walked chunk by chunk: each destination has a turn in each chunk, and entries of
+//! neighbouring rows are read at about the same time. The destinations of WRITEs are judged one after the other, because
+//! the lengths of each one's messages are kept side by side. If anything fails where rows are judged in turns, all
+//! destinations are judged anew without: the first one that fails decides.
+//!
+//! Where rows are sent, the placer fetches what the chunk's rows have next to each other for all of them. A chunk has a power of
+//! two of rows, whose bytes fit a window of the placer, if all rows are about as long as they were on average when they
+//! were judged. There are no turns if a chunk would have fewer than 64 rows, which are long enough to be fetched by
+//! themselves; if it would have fewer rows than there are destinations; or if less than half of the rows are sent.
+
+use super::super::giver::TOTAL;
+use super::super::record::LOG_CHUNK_PART;
+use super::{CHUNKS, LEAST_LOG_CHUNK, Lister, ListerPhase, ListerState, MOST_LOG_BITS};
+use crate::request::{DEST_COUNT, DEST_INDEX};
+use drdma_emit::prelude::*;
+
+impl<const RECORDS: usize> Lister<RECORDS> {
+    /// The destination that has its turn next, and the chunk of rows.
+    #[hdl_gen]
+    pub(super) fn look_at_turn(&mut self) {
+        self.last_dest.next = self.index.q.val() + 1 == self.dests.val();
+        self.next_index.next = self.index.q.val() + 1;
+        if self.last_dest.val() {
+            self.next_index.next = 0.into();
+        }
+        self.dest_read.next = self.dest_at.val();
+        if self.turns.q.val() && (self.state.q.val() != ListerState::DestRead) {
+            self.dest_read.next =
+                self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.next_index.val());
+        }
+        self.chunk_end.next = self.chunk.q.val() + (bits::<33>(1) << self.log_chunk.q.val());
+        self.last_chunk.next =
+            self.chunk_end.val() >= bit_cast::<33, 32>(self.set_info.val().count);
+        self.passes.next = false;
+        self.starts.next = self.judging.val()
+            && !self.plainly.q.val()
+            && !self.turns.q.val()
+            && !self.index.q.val().any()
+            && self.set_info.val().ids.any()
+            && (self.dests.val() != 1)
+            && !self.head.q.val().is_write;
+        self.restarts.next = (self.state.q.val() == ListerState::Finish)
+            && self.quiet.val()
+            && !self.finder.busy.val()
+            && !self.finder.pending.val()
+            && self.judging.val()
+            && self.turns.q.val();
+        self.goes_on.next = self.chunk.q.val().any() || self.last_dest.val();
+        self.standing_new.next.units = self.units.q.val();
+        self.standing_new.next.some = self.some.q.val();
+        self.standing_new.next.sum = self.sum.q.val();
+        self.standing_in.record.next = self.standing_new.val();
+        self.standings.write_lanes.next = 0.into();
+        self.standings.write_address.next = self.index.q.val().get_bits::<DEST_INDEX>(0);
+        self.standings.write_data.next = self.standing_in.bits.val();
+        self.standings.read_enable.next = true;
+        self.standings.read_address.next = self.next_index.val().get_bits::<DEST_INDEX>(0);
+        self.standing.bits.next = self.standings.read_data.val();
+    }
+
+    /// How many rows a chunk has.
+    #[hdl_gen]
+    pub(super) fn size_chunk(&mut self) {
+        if self.takes.val() && self.judging.val() && (self.phase.q.val() == ListerPhase::Check) {
+            self.selected.d.next = self.selected.q.val() + 1;
+        }
+        // While the walk settles, nothing of this changes.
+        self.room.d.next = (bit_cast::<TOTAL, 33>(self.selected.q.val()) << LOG_CHUNK_PART)
+            + (bit_cast::<TOTAL, 33>(self.selected.q.val()) << (LOG_CHUNK_PART + 1));
+        self.many.next =
+            self.selected.q.val() >= bit_cast::<33, 32>(self.set_info.val().count >> 1);
+        self.fits.next = false;
+        self.log_new.next = 0.into();
+        self.most_total[0].next = self.room.q.val() >> LEAST_LOG_CHUNK;
+        self.most_dests[0].next = bits::<11>(1) << LEAST_LOG_CHUNK;
+        for k in 1..CHUNKS {
+            self.most_total[k].next = self.most_total[k - 1].val() >> 1;
+            self.most_dests[k].next = self.most_dests[k - 1].val() << 1;
+        }
+        for k in 0..CHUNKS {
+            if self.total.val() <= self.most_total[k].val() {
+                self.log_new.next = bits::<4>(LEAST_LOG_CHUNK) + k.to_bits();
+                self.fits.next =
+                    bit_cast::<11, DEST_COUNT>(self.dests.val()) <= self.most_dests[k].val();
+            }
+        }
+        if self.plan_now.val().bits.any() && (self.log_new.val() > MOST_LOG_BITS) {
+            self.log_new.next = MOST_LOG_BITS.into();
+        }
+    }
+
+    /// Judges all destinations anew, one after the other.
+    #[hdl_gen]
+    pub(super) fn restart(&mut self) {
+        self.turns.d.next = false;
+        self.plainly.d.next = true;
+        self.index.d.next = 0.into();
+        self.chunk.d.next = 0.into();
+        self.selected.d.next = 0.into();
+        self.planned.d.next = 0.into();
+        self.failure.d.next = 0.into();
+        self.state.d.next = ListerState::DestRead;
+    }
+
+    /// Gives the next destination its turn.
+    #[hdl_gen]
+    pub(super) fn pass_turn(&mut self) {
+        if self.passes.val() {
+            self.standings.write_lanes.next = 1.into();
+            self.head.d.next = self.dest_info.val();
+            self.index.d.next = self.next_index.val();
+            self.region.d.next = 0.into();
+            self.set.d.next = self.head.q.val().first_set;
+            self.units.d.next = 0.into();
+            self.some.d.next = false;
+            self.sum.d.next = 0.into();
+            self.over.d.next = false;
+            if self.goes_on.val() {
+                self.units.d.next = self.standing.record.val().units;
+                self.some.d.next = self.standing.record.val().some;
+                self.sum.d.next = self.standing.record.val().sum;
+            }
+            if self.last_dest.val() {
+                self.chunk.d.next = self.chunk_end.val();
+            }
+            self.state.d.next = ListerState::Head;
+        }
+    }
+}
