@@ -128,7 +128,8 @@ impl Strings {
     /// read. No read leaves what the columns name, or its block.
     fn walk(&self, around: &mut Around<'_>, request: &Request) -> Vec<u64> {
         around.memory = Segments::new().with(BASE, self.memory.clone());
-        around.named = self.columns.iter().cloned().chain([LISTS..BASE + SIZE]).collect();
+        around.named = self.columns.clone();
+        around.named.push(LISTS..BASE + SIZE);
         around.reads.clear();
         let messages = expected(request, false, &around.memory).unwrap();
         let walked = around.walk(request, false);
