@@ -30,6 +30,10 @@
 //! changed it. The length of a WRITE's message comes before its first byte: it is kept from when the message was judged.
 //! If a request has more messages than can be kept, the rows of each message are walked a third time for its length.
 //!
+//! The destinations of a partitioned request take turns, chunk of rows by chunk of rows, so that what neighbouring rows
+//! have is read at about the same time. Those of WRITEs are judged one after the other, and all of them are if something
+//! has failed in turns.
+//!
 //! Contract: one request at a time; `done` is a pulse at its end, with its status. Then only tokens are still under
 //! way.
 //!
@@ -183,7 +187,7 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     set_in: Flatten<SetKinds, SET_KINDS_BITS>,
     set: Restore<SetKinds, SET_KINDS_BITS>,
     unused: Signal<Local, Bit>,
-    /// A walk begins that knows nothing of the request.
+    /// A request begins, or is judged anew.
     clears: Signal<Local, Bit>,
     planner: Planner,
     /// Of the lanes of four regions: address and first bit of the column whose lines of bits were asked for last.

@@ -136,8 +136,7 @@ pub struct Finder<const RECORDS: usize> {
     pub looks: Signal<In, Bit>,
     /// With `looks`: it is asked for, or there is none, or no room for it.
     pub looked: Signal<Out, Bit>,
-    /// Rows from here on are left alone, but for those that a bitmap has before its first byte's end: the first row of a
-    /// block.
+    /// There is no further row from this one on, which is the first one of a block.
     pub stop: Signal<In, Bits<33>>,
     /// Rows may be found before those before them are taken.
     pub ahead: Signal<In, Bit>,

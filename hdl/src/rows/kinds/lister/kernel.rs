@@ -62,7 +62,8 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             ListerState::Finish => {
                 if self.restarts.val() {
                     self.restart();
-                } else if self.quiet.val() && !self.finder.busy.val() && !self.finder.pending.val() {
+                } else if self.quiet.val() && !self.finder.busy.val() && !self.finder.pending.val()
+                {
                     self.done.next = true;
                     self.state.d.next = ListerState::Idle;
                 }

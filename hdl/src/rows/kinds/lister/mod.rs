@@ -208,7 +208,7 @@ pub struct Lister<const RECORDS: usize> {
     pub quiet: Signal<In, Bit>,
     /// Protection domain of the request's keys.
     pub pd: Signal<Out, Bits<32>>,
-    /// What is under way has failed in turns: all destinations are judged anew, one after the other.
+    /// Something has failed where destinations are judged in turns: all are judged anew, one after the other.
     pub restarts: Signal<Out, Bit>,
     /// The request is over.
     pub done: Signal<Out, Bit>,
@@ -262,7 +262,7 @@ pub struct Lister<const RECORDS: usize> {
     next_index: Signal<Local, Bits<DEST_COUNT>>,
     last_dest: Signal<Local, Bit>,
     #[init(Constant::new(0x1_ffff_ffff.into()))]
-    everything: Constant<Bits<33>>,
+    no_stop: Constant<Bits<33>>,
     /// First row of the chunk, and of the next one.
     chunk: DFF<Bits<33>>,
     chunk_end: Signal<Local, Bits<33>>,
@@ -276,7 +276,7 @@ pub struct Lister<const RECORDS: usize> {
     standing_in: Flatten<Standing, STANDING_BITS>,
     standing_new: Signal<Local, Standing>,
     standing: Restore<Standing, STANDING_BITS>,
-    /// Rows that the destinations have in all, and the bytes that they have if each row of a chunk of one row is full.
+    /// Number of rows that are sent, and of bytes that they have in all if each of them fills a chunk.
     selected: DFF<Bits<33>>,
     room: DFF<Bits<TOTAL>>,
     most_total: [Signal<Local, Bits<TOTAL>>; CHUNKS],

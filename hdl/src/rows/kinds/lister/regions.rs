@@ -127,7 +127,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.finder.open.next = self.opens.val();
         self.finder.from.next = self.place_out.record.val();
         self.finder.fresh.next = self.is_fresh.val();
-        self.finder.stop.next = self.everything.val();
+        self.finder.stop.next = self.no_stop.val();
         if self.turns.q.val() {
             // A chunk begins with a block of ids.
             self.finder.fresh.next = false;
