@@ -188,11 +188,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.giving.d.next = true;
             self.again.d.next = !self.kept.val();
             // Destinations of a request with ids have one region, the same for all.
-            self.turns.d.next = self.set_info.val().ids.any()
-                && (self.dests.val() != 1)
-                && self.kept.val()
-                && self.many.val()
-                && self.fits.val();
+            self.turns.d.next =
+                self.shares.val() && self.kept.val() && self.many.val() && self.fits.val();
             self.log_chunk.d.next = self.log_new.val();
             self.chunk.d.next = 0.into();
             self.state.d.next = ListerState::DestRead;

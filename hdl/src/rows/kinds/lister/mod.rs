@@ -135,6 +135,11 @@ const MOST_LOG_BITS: u64 = LOG_BLOCK;
 
 /// Binary logarithm of the rows of a chunk where rows are judged.
 const CHECK_LOG_CHUNK: u64 = 9;
+/// Binary logarithm of the rows that a turn has at least, if all destinations have as many rows: with fewer, turns
+/// would take longer than the rows themselves.
+const LOG_ROWS_OF_TURN: u64 = 2;
+/// Most destinations that take turns where rows are judged.
+const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 
 /// Lists the lanes that are wanted of each row; see the [module above](super).
 ///
@@ -257,6 +262,8 @@ pub struct Lister<const RECORDS: usize> {
     turns: DFF<Bit>,
     /// Destinations are judged without turns, because some have failed.
     plainly: DFF<Bit>,
+    /// The destinations of the request share the region at hand, whose rows have ids.
+    shares: Signal<Local, Bit>,
     /// The first destination that is judged has its first turn.
     starts: Signal<Local, Bit>,
     next_index: Signal<Local, Bits<DEST_COUNT>>,

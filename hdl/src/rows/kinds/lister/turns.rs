@@ -8,11 +8,14 @@
 //! Where rows are sent, the placer fetches what the chunk's rows have next to each other for all of them. A chunk has a power of
 //! two of rows, whose bytes fit a window of the placer, if all rows are about as long as they were on average when they
 //! were judged. There are no turns if a chunk would have fewer than 64 rows, which are long enough to be fetched by
-//! themselves; if it would have fewer rows than there are destinations; or if less than half of the rows are sent.
+//! themselves; if it would have fewer than four rows for each destination; or if less than half of the rows are sent.
 
 use super::super::giver::TOTAL;
 use super::super::record::LOG_CHUNK_PART;
-use super::{CHUNKS, LEAST_LOG_CHUNK, Lister, ListerPhase, ListerState, MOST_LOG_BITS};
+use super::{
+    CHUNKS, LEAST_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState, MOST_CHECK_TURNS,
+    MOST_LOG_BITS,
+};
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_emit::prelude::*;
 
@@ -34,12 +37,16 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.last_chunk.next =
             self.chunk_end.val() >= bit_cast::<33, 32>(self.set_info.val().count);
         self.passes.next = false;
+        // A destination without regions names a set that may be another request's.
+        self.shares.next = self.set_info.val().ids.any()
+            && self.head.q.val().sets.any()
+            && (self.dests.val() != 1);
         self.starts.next = self.judging.val()
             && !self.plainly.q.val()
             && !self.turns.q.val()
             && !self.index.q.val().any()
-            && self.set_info.val().ids.any()
-            && (self.dests.val() != 1)
+            && self.shares.val()
+            && (self.dests.val() <= MOST_CHECK_TURNS)
             && !self.head.q.val().is_write;
         self.restarts.next = (self.state.q.val() == ListerState::Finish)
             && self.quiet.val()
@@ -74,7 +81,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.fits.next = false;
         self.log_new.next = 0.into();
         self.most_total[0].next = self.room.q.val() >> LEAST_LOG_CHUNK;
-        self.most_dests[0].next = bits::<11>(1) << LEAST_LOG_CHUNK;
+        self.most_dests[0].next = bits::<11>(1) << (LEAST_LOG_CHUNK - LOG_ROWS_OF_TURN);
         for k in 1..CHUNKS {
             self.most_total[k].next = self.most_total[k - 1].val() >> 1;
             self.most_dests[k].next = self.most_dests[k - 1].val() << 1;

@@ -7,7 +7,7 @@ use drdma_abi::work_request::{Element, MessageLayout, Opcode};
 use drdma_semantics::kinds::{Entry, Kind};
 use drdma_semantics::memory::Segments;
 use drdma_semantics::partitioned::Partitioned;
-use drdma_semantics::region::RowMask;
+use drdma_semantics::region::{Region, RowMask};
 use drdma_semantics::request::{Destination, Request};
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Random, STALLS};
@@ -160,6 +160,26 @@ fn library() -> Library {
     testing::library("kinds", WithTables::<FEW_RECORDS>::default)
 }
 
+/// A last destination without regions names the set behind, which is the next request's: one with ids.
+#[test]
+fn a_set_of_another_request_gives_no_turns() {
+    let library = library();
+    let mut around = Around::new(&library, 0);
+    around.next_set = 9;
+    let table = Table { rows: 2, destinations: 3, of: |row| row as u16 % 3, ..STRINGS };
+    table.walk(&mut around, false);
+    around.next_set = 7;
+    let (mut request, _, _) = table.make();
+    request.partitioned = None;
+    request.destinations[0].regions = vec![Region::Contiguous { addr: BASE, len: 4, lkey: ALL }];
+    request.destinations[1].regions = vec![Region::Contiguous { addr: BASE, len: 1, lkey: ALL }];
+    let walked = around.walk(&request, false);
+    assert_eq!(walked.status, (0, 0));
+    let lengths =
+        walked.given.iter().map(|given| given.messages.iter().map(|(_, m)| m.len()).collect());
+    assert_eq!(lengths.collect::<Vec<Vec<_>>>(), [vec![4], vec![1], vec![]]);
+}
+
 /// Whatever the destinations have of each chunk, each one is given its messages.
 #[test]
 fn turns_make_the_same_messages() {
@@ -240,12 +260,19 @@ fn turns_make_the_same_messages() {
         ),
         (
             "256 destinations",
-            Table { destinations: 256, width: 2, of: |row| scattered(row) % 256, ..STRINGS },
+            Table {
+                destinations: 256,
+                width: 2,
+                columns: [1, 1, 0, 0, 0],
+                longest: 15,
+                of: |row| scattered(row) % 256,
+                ..STRINGS
+            },
             false,
-            8,
+            2,
         ),
         (
-            "fewer rows of a chunk than destinations",
+            "fewer than four rows of a chunk for each destination",
             Table {
                 rows: 512,
                 destinations: 256,
