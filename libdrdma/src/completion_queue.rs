@@ -45,8 +45,9 @@ impl<'a> CompletionQueueBuilder<'a> {
 
     /// Sets the number of completions that the queue has room for, rounded up to a power of two: 1
     /// to 65,536 (default 1,024). Signaled requests that are posted and not yet polled never exceed
-    /// it: posting is refused before ([`PostError::CompletionQueueFull`]). Unsignaled ones take no
-    /// room; the failure of one waits until there is some.
+    /// it: posting is refused before
+    /// ([`PostError::CompletionQueueFull`](crate::PostError::CompletionQueueFull)). Unsignaled ones
+    /// take no room; the failure of one waits until there is some.
     pub fn entries(mut self, entries: u32) -> Self {
         self.entries = entries;
         self
@@ -143,7 +144,7 @@ pub struct CompletionQueue {
 impl CompletionQueue {
     /// Takes what has completed, without waiting and without [`Context::progress`]. Requests that
     /// were behind a failed one on the same queue complete with
-    /// [`WrFlushError`](Status::WrFlushError). A failure of the card in this is reported by the
+    /// [`WrFlushError`](crate::Status::WrFlushError). A failure of the card in this is reported by the
     /// next [`Context::progress`].
     pub fn poll(&self) -> Poll<'_> {
         Poll { queue: &self.inner }

@@ -104,7 +104,7 @@ pub enum MemoryRegionError {
 /// It is made of new memory ([`ProtectionDomain::allocate`]) or of memory that the application has
 /// anyway ([`ProtectionDomain::register`]), which [`into_owner`](Self::into_owner) gives back.
 ///
-/// Regions borrow it or share it ([`Memory`]), and so do queues that they were posted to, so that
+/// Regions borrow it or share it ([`Memory`](crate::Memory)), and so do queues that they were posted to, so that
 /// it is neither dropped nor written to by this process while the card may read it. Bytes can be
 /// copied out at any time. The card only reads it, unless its [`Access`] says otherwise: memory
 /// that the card may write to lends no slices ([`Sharing::Shared`]) until it is given back.

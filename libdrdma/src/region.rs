@@ -90,7 +90,7 @@ impl Words {
 }
 
 /// A region, ready to be posted any number of times: the words that are copied into the ring. It
-/// borrows its memory regions, or keeps them: [`Memory`].
+/// borrows its memory regions, or keeps them: [`Memory`](crate::Memory).
 ///
 /// It is made by [`Contiguous`], [`Strided`], [`Bitmapped`] and [`PointerMapped`], which check it,
 /// or by the `unchecked` functions.

@@ -179,7 +179,7 @@ impl<'a, 'm> WorkRequest<'a, 'm> {
     /// that was posted behind it to the same queue has completed and was polled, it keeps its room
     /// in the queue and its memory. So every now and then a request must be signaled: the
     /// unsignaled ones behind the last signaled one may take half of the queue, and the next is
-    /// refused ([`PostError::SignalDue`]).
+    /// refused ([`PostError::SignalDue`](crate::PostError::SignalDue)).
     ///
     /// ```
     /// # use libdrdma::{Contiguous, MemoryRegion, PostError, QueuePair, WorkRequest};

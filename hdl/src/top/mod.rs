@@ -1,7 +1,7 @@
 //! The card: every block, wired in the direction of the data.
 //!
 //! Its ports are those of Corundum's that the card uses, under Corundum's names and with the widths
-//! of a U50; [`file`] wraps it into the published module `mqnic_app_block`, which adapts them to the
+//! of a U50; [`file`](fn@file) wraps it into the published module `mqnic_app_block`, which adapts them to the
 //! shell's parameters. There is no logic here but what joins blocks.
 
 use crate::shell::corundum::{
@@ -223,7 +223,7 @@ pub fn core() -> Result<Emitted, EmitError> {
 /// The text of `mqnic_app_block.v`: the published module and everything in it.
 ///
 /// # Errors
-/// As [`core`].
+/// As [`core`](fn@core).
 pub fn file() -> Result<String, EmitError> {
     Ok(app_block::file(&core()?))
 }

@@ -23,7 +23,7 @@ use crate::{
 /// # }
 /// ```
 ///
-/// It borrows its queue pair, as a [`Destination`] does:
+/// It borrows its queue pair, as a [`Destination`](crate::Destination) does:
 ///
 /// ```compile_fail,E0505
 /// # use libdrdma::{PartitionDestination, PartitionedRegion, PartitionedWorkRequest, QueuePair};
@@ -63,7 +63,8 @@ impl<'a, I: PartitionId> PartitionDestination<'a, I> {
         self
     }
 
-    /// Sets the order of the values of a message; see [`WorkRequest::message_layout`].
+    /// Sets the order of the values of a message; see
+    /// [`WorkRequest::message_layout`](crate::WorkRequest::message_layout).
     #[must_use]
     #[inline]
     pub fn message_layout(mut self, layout: MessageLayout) -> Self {
@@ -71,7 +72,7 @@ impl<'a, I: PartitionId> PartitionDestination<'a, I> {
         self
     }
 
-    /// Makes the request a WRITE by columns; see [`WorkRequest::remote_columns`].
+    /// Makes the request a WRITE by columns; see [`WorkRequest::remote_columns`](crate::WorkRequest::remote_columns).
     #[must_use]
     #[inline]
     pub fn remote_columns(mut self, columns: &'a [RemoteColumn]) -> Self {
@@ -137,7 +138,7 @@ impl<'a, 'm, I: PartitionId> PartitionedWorkRequest<'a, 'm, I> {
         self
     }
 
-    /// Makes the request unsignaled; see [`WorkRequest::unsignaled`].
+    /// Makes the request unsignaled; see [`WorkRequest::unsignaled`](crate::WorkRequest::unsignaled).
     #[must_use]
     #[inline]
     pub fn unsignaled(mut self) -> Self {

@@ -78,7 +78,8 @@ impl<'a, 'm> Destination<'a, 'm> {
         self
     }
 
-    /// Sets the order of the values of a message; see [`WorkRequest::message_layout`].
+    /// Sets the order of the values of a message; see
+    /// [`WorkRequest::message_layout`](crate::WorkRequest::message_layout).
     #[must_use]
     #[inline]
     pub fn message_layout(mut self, layout: MessageLayout) -> Self {
@@ -86,7 +87,7 @@ impl<'a, 'm> Destination<'a, 'm> {
         self
     }
 
-    /// Makes the request a WRITE by columns; see [`WorkRequest::remote_columns`].
+    /// Makes the request a WRITE by columns; see [`WorkRequest::remote_columns`](crate::WorkRequest::remote_columns).
     #[must_use]
     #[inline]
     pub fn remote_columns(mut self, columns: &'a [RemoteColumn]) -> Self {
@@ -142,7 +143,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
         self
     }
 
-    /// Makes the request unsignaled; see [`WorkRequest::unsignaled`].
+    /// Makes the request unsignaled; see [`WorkRequest::unsignaled`](crate::WorkRequest::unsignaled).
     #[must_use]
     #[inline]
     pub fn unsignaled(mut self) -> Self {
@@ -168,7 +169,7 @@ impl<'a, 'm> SharedWorkRequest<'a, 'm> {
 }
 
 /// A request that a [`SharedSendQueue`](crate::SharedSendQueue) takes: a [`SharedWorkRequest`] or a
-/// [`PartitionedWorkRequest`], over memory that lives for `'m`.
+/// [`PartitionedWorkRequest`](crate::PartitionedWorkRequest), over memory that lives for `'m`.
 pub trait SharedRequest<'m>: staged::Stage {}
 
 impl<'m> SharedRequest<'m> for SharedWorkRequest<'_, 'm> {}

@@ -1,5 +1,5 @@
 //! The card in plain Rust: the whole register map, rings in mapped memory, packets to a
-//! [`Network`].
+//! [`Network`](crate::wire::Network).
 //!
 //! It implements docs/semantics.md, without a model of *how* the hardware does it: a call of
 //! `progress` takes 1,024 cycles of 4 ns (or as its owner says: [`crate::simulated`]), and a packet

@@ -118,7 +118,7 @@ pub(super) fn write(origins: &[Origin]) -> String {
     text
 }
 
-/// Reads the text of [`write`]; `None` if it is not such a text.
+/// Reads the text of [`write`](fn@write); `None` if it is not such a text.
 fn read(text: &str) -> Option<Vec<Origin>> {
     let origin = |line: &str| {
         let (block, statement) = line.split_once('\t')?;

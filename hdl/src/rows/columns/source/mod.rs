@@ -32,7 +32,7 @@ const PAIR_BITS: usize = MASK_BITS + 512;
 /// The bits of an item that is `kept` are taken from a stretch that was read with an earlier item of its destination,
 /// or comes with this one ([`Bitmaps`]).
 ///
-/// The rows of a [`SCAN`] are only counted ([`Counter`]): it makes no mask, and its failure is reported with its count.
+/// The rows of a `SCAN` are only counted ([`Counter`]): it makes no mask, and its failure is reported with its count.
 /// Its item has any number of rows if they have bits, and 1 to 4,096 if they have ids. `loads` marks a destination's
 /// first scan, `last` its last one. If it is `kept`, its masks are kept as a stretch that begins with row 0.
 ///
