@@ -67,7 +67,7 @@ enum drdma_wc_flags {
 
 // What happened: the codes of `ibv_event_type`, of those that there are.
 enum drdma_event_type {
-  // The card has put a queue pair in the error state, and no completion tells why: its peer has sent a WRITE, a READ or an
+  // The card has put a queue pair in the error state, and no completion says why: its peer has sent a WRITE, a READ or an
   // atomic without a right key, or an invalid request.
   DRDMA_EVENT_QP_FATAL = 1,
   // The card has stopped working; told once.
