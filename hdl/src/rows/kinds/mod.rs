@@ -398,7 +398,8 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
                 self.placed_new.next.bit = 0.into();
                 self.placed_new.next.half = (bit_cast::<3, 2>(self.wanted.q.val().slot) << 1)
                     | bit_cast::<3, 1>(!self.wanted.q.val().row.get_bits::<1>(9));
-                // The second line has bits of rows if the region has rows from bit 512 of `bit_in_line` on.
+                // The second line has bits of rows if the region has a row at bit 512 or behind, counted as in
+                // `bit_in_line`.
                 self.placed_new.next.some = self.rest_of_next.val() >= BLOCK;
                 self.placed_new.next.rest = (self.rest_of_next.val() - BLOCK).get_bits::<10>(0);
                 if (self.rest_of_next.val() - BLOCK) > MOST_REST {
