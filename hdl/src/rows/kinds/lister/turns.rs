@@ -68,7 +68,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.standing.bits.next = self.standings.read_data.val();
     }
 
-    /// Computes the number of rows of a chunk where rows are sent, and whether turns are worth while there.
+    /// Computes the number of rows of a chunk where rows are sent, and whether turns are worthwhile there.
     #[hdl_gen]
     pub(super) fn size_chunk(&mut self) {
         if self.takes.val() && self.judging.val() && (self.phase.q.val() == ListerPhase::Check) {
