@@ -6,7 +6,7 @@
 //! destinations with these columns.
 //!
 //! Contract: `put` stores a line, in 1 to 4 cycles; nothing else may be asked for while `busy`. A row's bits are at the
-//! output two cycles after `pick`.
+//! output two cycles after `row` and `half`.
 
 use super::record::Line;
 use crate::primitive::{Flatten, Lutram, Pack, Restore};
@@ -105,7 +105,7 @@ impl Logic for BitLines {
             self.store[k].write_address.next =
                 (bit_cast::<5, 3>(self.held_half.q.val()) << 2) | bit_cast::<5, 2>(self.at.q.val());
             self.store[k].write_data.next = self.word_in.bits.val();
-            // Before the row that is picked in the next cycle.
+            // Stored in time for a row that is picked in the next cycle.
             self.offsets[k].write_enable.next = self.put.val() && (self.lane.val() == k.to_bits());
             self.offsets[k].write_address.next = self.half.val().get_bits::<2>(1);
             self.offsets[k].write_data.next = self.offset.val();

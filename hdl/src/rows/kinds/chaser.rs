@@ -14,10 +14,10 @@
 //! the cycle after it has come: it ends its chain, it leads nowhere, or it leads to a record. A record is kept in the
 //! slot, and its pointer to the next one is asked for. The oldest slot is emptied towards `found`.
 //!
-//! Contract: an answer in every cycle; otherwise a head in every cycle. A record in every cycle leaves. A slot holds 64
-//! records: a chain that has more of them than were taken waits. Answers come in the order of reads, and are always
-//! accepted. A chain has at most one read under way, so that 64 are under way at most. From an answer to the next
-//! read of its chain 3 cycles pass. Only what a pointer from `low` to `high` leads to is read.
+//! Contract: takes an answer or else a head in every cycle, and emits a record in every cycle. A slot holds 64 records:
+//! a chain waits while 64 of its records have not been taken. Answers come in the order of reads, and are always
+//! accepted. A chain has at most one read under way, so that 64 are under way at most. From an answer to the next read
+//! of its chain 3 cycles pass. Only records whose pointers are from `low` to `high` are read.
 
 use crate::primitive::{Fifo, Lutram, Ram, RamStyle, StreamSkid};
 use crate::shell::host_read::HostReadRequest;
@@ -55,7 +55,7 @@ pub struct Found {
 pub struct Linked {
     /// The pointer.
     pub pointer: Bits<64>,
-    /// It could not be read.
+    /// The pointer could not be read.
     pub error: Bit,
 }
 
@@ -63,7 +63,8 @@ pub struct Linked {
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`: a request begins; `halt`: no further pointer is to be read; `mark`, `limit`, `link`, `low`,
-/// `high` and `never` of the region at hand, which may change while `empty`; streams `head` and `found`'s ready; flow `linked`.
+/// `high` and `never` of the current region, which may change while `empty`; streams `head` and `found`'s ready; flow
+/// `linked`.
 ///
 /// # Outputs
 /// Streams `found`, `read`; `empty`: no chain is under way; `busy`: a read is under way.
@@ -143,8 +144,9 @@ pub struct Chaser {
     asks: Signal<Local, Bit>,
     ask_at: Signal<Local, Bits<64>>,
     ask_slot: Signal<Local, Bits<6>>,
-    /// Reads that are asked for, and the slots of all that are under way.
+    /// Addresses of reads that wait to be issued.
     reads: Fifo<64, 6, 7>,
+    /// Slots of all reads that wait or are under way.
     asked: Fifo<6, 6, 7>,
 
     // The oldest chain.

@@ -15,13 +15,15 @@ use drdma_emit::prelude::*;
 const KEY: usize = 3;
 const KEY_CYCLES: u64 = KEY as u64;
 const PRODUCT: usize = KEY + 1;
-/// Largest number of bytes of a value that stand in its view, and where they begin there.
+/// Largest number of bytes of a value that stand in its view.
 const INLINE: u64 = VIEW_INLINE as u64;
+/// Offset of these bytes in the view.
 const INLINE_AT: u64 = 4;
 /// Bytes of the length of a value.
 pub const LENGTH_BYTES: u64 = 4;
-/// Bits of a buffer's entry in its table, and how many entries are read at once.
+/// Bits of a buffer's entry in its table.
 const BUFFER_BITS: usize = 8 * Element::SIZE;
+/// Number of buffers whose entries are read at once.
 const BUFFERS: u64 = 4;
 const LOG_BUFFER: u64 = Element::SIZE.trailing_zeros() as u64;
 /// [`BUFFER_BITS`] as a shift amount.
@@ -32,7 +34,7 @@ const MOST: u64 = 16;
 /// Length that stands for any value too long for a message.
 const LONGEST: u64 = 0xffff_ffff;
 
-/// A buffer of views that was read for the request at hand.
+/// A buffer of views that was read for the current request.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Known {
     /// Lane set of the views.
@@ -45,8 +47,9 @@ struct Known {
     buffer: Bits<BUFFER_BITS>,
 }
 
-/// Bits of a [`Known`], and binary logarithm of how many of them are kept.
+/// Bits of a [`Known`].
 const KNOWN_BITS: usize = <Known as Synth>::BITS;
+/// Binary logarithm of the number of buffers that are kept.
 const KNOWN: usize = 6;
 /// Bits of a buffer's number.
 const BUFFER_INDEX: usize = MAX_VIEW_BUFFERS.trailing_zeros() as usize;
@@ -55,7 +58,7 @@ const _: () = assert!(MAX_VIEW_BUFFERS == 1 << BUFFER_INDEX);
 /// An entry whose bytes are known.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Reading {
-    /// What to do; see [`Entry::task`].
+    /// Task; see [`Entry::task`].
     task: Bits<3>,
     /// Lane set of the region.
     set: Bits<11>,
@@ -81,16 +84,16 @@ struct Reading {
     from: Bits<64>,
     /// Offsets: the second one. View: the number of its buffer. Fixed width: the row.
     to: Bits<64>,
-    /// The entry is a view of a buffer.
+    /// The entry is a view whose value lies in a buffer.
     in_buffer: Bit,
-    /// The bits, if the entry is some.
+    /// Bits of the group's lanes, if the entry is bits.
     bits: Bits<16>,
 }
 
 /// A value whose range is found, while the range is looked up in its key.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Ranged {
-    /// What to do; see [`Entry::task`].
+    /// Task; see [`Entry::task`].
     task: Bits<3>,
     /// Lane set of the region.
     set: Bits<11>,
@@ -141,13 +144,13 @@ pub enum FollowerState {
 
 /// Follows entries to their values for the giver; see the [module above](super).
 ///
-/// Takes an entry a cycle, which is a value 8 cycles later. All entries behind a view wait while the view's buffer is
-/// read, and all behind a table while its buffers are looked up. An entry that leads nowhere is marked; those behind it
-/// are followed all the same.
+/// Takes an entry a cycle, whose value is offered 8 cycles later. All entries behind a view wait while the view's
+/// buffer is read, and all entries behind a table while its buffers are looked up. The value of an entry that leads
+/// nowhere is marked; entries behind it are still followed.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; `clear`; streams `entry`, and `answer` for entries that are read (values that are not of fixed
-/// width); `line`; `pd` of the destination at hand.
+/// width); `line`; `pd` of the current destination.
 ///
 /// # Outputs
 /// Streams `read`, `value`; `idle`. The ready of `answer` depends on its valid.
@@ -174,7 +177,7 @@ pub struct Follower {
     pub line: Flow<In, Line>,
     /// Values that the entries lead to, in their order.
     pub value: Stream<Out, Value>,
-    /// Nothing is followed, and no value waits.
+    /// No entry is being followed, and no value waits.
     pub idle: Signal<Out, Bit>,
 
     state: DFF<FollowerState>,
@@ -186,7 +189,7 @@ pub struct Follower {
     gone: Signal<Local, Bit>,
     must_read: Signal<Local, Bit>,
 
-    // An entry, and what was read of it.
+    // An entry, and its bytes if they were read.
     entry_valid: DFF<Bit>,
     held: DFF<Entry>,
     held_answer: DFF<Answer>,

@@ -32,8 +32,8 @@ const _: () = assert!(
 /// Bits of a number of bytes of all messages of a request.
 pub const TOTAL: usize = 48;
 
-/// What is kept of a destination while others have their turns. No row is divided between turns, so that no bits wait
-/// for others to fill their byte.
+/// State of a destination that is kept while other destinations have their turns. No row is divided between turns, so
+/// that no bits wait for others to fill their byte.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Standing {
     /// Bytes of the message so far.
@@ -50,14 +50,15 @@ const STANDING_BITS: usize = <Standing as Synth>::BITS;
 /// Counts and emits the values that the follower found; see the [module above](super).
 ///
 /// A value that is counted takes a cycle. A value that is sent takes one for its length and one for each token of 64
-/// bytes; a group of fixed width takes one, and so do bits side by side. Bits that do not fill a byte cost a cycle where
-/// an element's next region has another value. The head of a destination or turn takes 2. Once something has failed, all
-/// that comes is dropped, until `clear`.
+/// bytes; a group of fixed width takes one, and so do bits side by side. Bits that do not fill a byte cost a cycle
+/// where an element's next region has another value. The head of a destination or turn takes 2. Once a value or a
+/// message has failed, all further values are dropped until `clear`.
 ///
 /// The lengths of a WRITE's messages are kept as they are judged: fewer than 2^`LENGTHS` of them and of ends of
 /// destinations. Exactly these messages must then be sent, or the request fails. If there are more, each message is
-/// measured again before it is sent. They are judged destination by destination, and those of each one are kept one
-/// behind the other: where the first one is says from where on its turns go on.
+/// measured again before it is sent. WRITEs are judged destination by destination, and the lengths of each
+/// destination's messages are kept one behind the other; the place of its next length is kept while others have their
+/// turns.
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`; `slot`; stream `value`.
@@ -76,11 +77,11 @@ pub struct Giver<const LENGTHS: usize> {
     pub slot: Signal<In, Bits<8>>,
     /// Values, in the order of the walk.
     pub value: Stream<In, Value>,
-    /// An entry leads nowhere, or a message is too long or not what it was; held until `clear`.
+    /// An entry leads nowhere, or a message is too long or differs from when it was judged; held until `clear`.
     pub failed: Signal<Out, Bit>,
     /// With `failed`: a message is too long.
     pub too_long: Signal<Out, Bit>,
-    /// Place of the destination at hand, or of the one that failed, in the ring of destinations.
+    /// Place of the current destination, or of the one that failed, in the ring of destinations.
     pub dest: Signal<Out, Bits<10>>,
     /// The lengths of all messages were kept.
     pub kept: Signal<Out, Bit>,
@@ -103,7 +104,7 @@ pub struct Giver<const LENGTHS: usize> {
     done: Signal<Local, Bit>,
     fails: Signal<Local, Bit>,
 
-    // The value, and what is left of one that is being sent.
+    // The value, and the rest of a value that is being sent.
     more: DFF<Bit>,
     rest: DFF<Bits<32>>,
     rest_at: DFF<Bits<64>>,
@@ -114,8 +115,9 @@ pub struct Giver<const LENGTHS: usize> {
     pack: DFF<Bits<8>>,
     packed: DFF<Bits<3>>,
     packed_new: Signal<Local, Bits<24>>,
-    /// Number of these and of the value's bits, and of the bytes that they fill.
+    /// Number of the bits that wait and of the value's bits.
     bits_now: Signal<Local, Bits<5>>,
+    /// Number of bytes that these bits fill.
     bit_bytes: Signal<Local, Bits<2>>,
     flushes: Signal<Local, Bit>,
 
@@ -128,10 +130,10 @@ pub struct Giver<const LENGTHS: usize> {
     standing_in: Flatten<Standing, STANDING_BITS>,
     standing_new: Signal<Local, Standing>,
     standing: Restore<Standing, STANDING_BITS>,
-    /// Number of each one's next message.
+    /// For each destination: place of the length of its next message.
     numbers: Ram<LENGTHS, 1, DEST_INDEX>,
     turning: DFF<Bit>,
-    /// What is kept of the destination was read.
+    /// The state of the destination that the head names was read.
     found: DFF<Bit>,
     chunk_start: DFF<Bit>,
     sum_of_all: DFF<Bits<TOTAL>>,
@@ -176,7 +178,8 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         self.works.next = self.value.valid.val() && !self.broken.q.val();
         self.free.next = !self.out_valid.q.val() || self.token_ready.val();
 
-        // Bits before the value make a byte; with those of the value they may fill one or two, or end and make up to three.
+        // Bits that wait make a byte before any other value. With a value's bits they fill up to two bytes, or up to
+        // three if they are not continued.
         self.packed_new.next = bit_cast::<24, 8>(self.pack.q.val());
         self.bits_now.next =
             bit_cast::<5, 3>(self.packed.q.val()) + self.value.bytes.val().get_bits::<5>(0);
@@ -193,7 +196,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.flushes.next = self.bit_bytes.val().any();
         }
 
-        // Bytes of the message: what is sent must be as long as it was when it was measured.
+        // Bytes of the message: a message that is sent must be as long as it was when it was measured.
         self.added.next = self.value.weight.val();
         if self.flushes.val() {
             self.added.next = bit_cast::<33, 2>(self.bit_bytes.val());
@@ -207,7 +210,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         }
         self.most.next = bit_cast::<33, 32>(self.limit.q.val());
         if self.value.give.val() && self.is_write.q.val() {
-            // The entry is 0 where the destination ends.
+            // The length is 0 in the entry for the end of a destination.
             self.most.next = bit_cast::<33, 32>(self.told_now.val());
         }
         // Computed beside the sum, so that the summand need not be selected before.
@@ -275,7 +278,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         self.lengths.write_lanes.next = 0.into();
         self.lengths.write_address.next = self.number.q.val();
         self.lengths.write_data.next = bit_cast::<LENGTH, 33>(self.sum_new.val());
-        // The destination that was at hand, and the one that the head names.
+        // State of the destination before, and of the one that the head names.
         self.standing_new.next.sum = self.sum.q.val();
         self.standing_new.next.over = self.over.q.val();
         self.standing_new.next.started = self.started.q.val();
@@ -403,7 +406,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
                 self.fails.next = self.long.q.val();
                 self.broken_long.d.next = self.long.q.val();
             }
-            // What was checked without messages had no message.
+            // Values that were checked without messages leave no bytes to a message.
             self.sum.d.next = 0.into();
             self.over.d.next = false;
         } else if self.works.val() && (self.value.task.val() == HEAD) {
@@ -458,7 +461,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         if self.adds.val() {
             self.sum.d.next = self.sum_new.val();
             if self.exceeds.val() {
-                // One byte more than allowed, from now on.
+                // The message remains too long, whatever follows.
                 self.over.d.next = true;
                 self.sum.d.next = self.most.val();
             }

@@ -6,10 +6,11 @@
 //! walked here as well.
 //!
 //! ```text
-//! sets, destinations -> Lister (Finder) --wanted--> lanes, product --> Lines --entries, answers--> Follower --values--> Giver -> token, made
-//!                        ^  lists, links   ^ |                          ^ |                          ^ |  tables of buffers
-//!                        |              Planner                         | |                          | |
-//!                        +---------------------------- host_read -------+-+--------------------------+-+
+//! sets, destinations -> Lister (Finder) --wanted--> lanes, product --> Lines --entries, answers--> Follower ---+
+//!                        ^  lists, links   ^ |                          ^ |       tables of buffers  ^ |     values
+//!                        |              Planner                         | |                          | |        |
+//!                        +---------------------------- host_read -------+-+--------------------------+-+        v
+//!                                                                                    token, made <----------- Giver
 //! ```
 //!
 //! - **[`Lister`]** walks the rows of destinations, region by region, and asks for one group of a row's lanes a cycle:
@@ -25,29 +26,31 @@
 //!   host memory, or of bytes that are made here.
 //!
 //! Every destination is judged before the first token of a request: all its rows are walked, and all entries are
-//! followed that may lead nowhere or to values of any length; fixed widths and bits are the same in every row. Then its
-//! rows are walked again, and followed and judged anew: what was read may not be kept any more, and the host may have
-//! changed it. The length of a WRITE's message comes before its first byte: it is kept from when the message was judged.
-//! If a request has more messages than can be kept, the rows of each message are walked a third time for its length.
+//! followed that may lead nowhere or to values of any length; fixed widths and bits are the same in every row. Then the
+//! rows are walked again, and their entries are followed and judged anew, because they may not be kept any more, and
+//! the host may have changed them. The length of a WRITE's message comes before its first byte: it is kept from when
+//! the message was judged. If a request has more messages than can be kept, the rows of each message are walked a third
+//! time for its length.
 //!
-//! The destinations of a partitioned request take turns, chunk of rows by chunk of rows, so that what neighbouring rows
-//! have is read at about the same time. Those of WRITEs are judged one after the other, and all of them are if something
-//! has failed in turns.
+//! The destinations of a partitioned request take turns, chunk of rows by chunk of rows, so that the entries and values
+//! of neighbouring rows are read at about the same time. The destinations of WRITEs are judged one after the other, and
+//! so are all destinations if one of them has failed in turns.
 //!
-//! Contract: one request at a time; `done` is a pulse at its end, with its status. Then only tokens are still under
-//! way.
+//! Contract: one request at a time; `done` is a pulse at its end, with its status. By then all reads are answered, and
+//! all tokens have left this block.
 //!
-//! A group takes a cycle, a row at least one, and what an element has in several regions with the same rows counts as one
-//! row; a value that is sent takes one for its length and one for each 64 bytes.
-//! 512 entries are under way at once. A list is read 512 B at a time, and 64 such windows are kept. The next 16 of a list
-//! are asked for while rows of those before are found; the lists of the first 32 destinations are asked for before the
-//! first walk, as far as their first window, and so are the first lines of bits. All of these share a round trip.
-//! Each record of a chain takes one, which 64 chains share. Where chains are
-//! judged, the pointers of their records are kept, as far as there is room for all of a region: such a region's chains
-//! are not followed again, and what is sent are the records that were judged. All others are followed again, one after
-//! the other where rows are walked element by element or each message is walked twice. A buffer of views is read when a
-//! view first leads there, and
-//! is then known for the rest of the request, unless another one took its place among 64.
+//! A group takes a cycle, and a row at least one; a row that several regions share counts as one. A value that is sent
+//! takes a cycle for its length and one for each 64 bytes. 512 entries are under way at once.
+//!
+//! A list is read 512 B at a time, and 64 such windows are kept. The next 16 windows of a list are asked for while rows
+//! of those before are found. The first windows of the lists of the first 32 destinations are asked for before the
+//! first walk, and so are the first lines of bits: all of these reads share a round trip.
+//!
+//! Each record of a chain takes a round trip, which 64 chains share. Where chains are judged, the pointers of their
+//! records are kept, if there is room for all records of a region: such a region's chains are not followed again, and
+//! the records that were judged are sent. All other chains are followed again, one after the other where rows are
+//! walked element by element or each message is walked twice. A buffer of views is read when a view first leads there,
+//! and is then known for the rest of the request, unless another buffer takes its place among 64.
 
 pub mod bits;
 pub mod chaser;
@@ -195,11 +198,11 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     column: Signal<Local, Bits<67>>,
     column_at: Signal<Local, Bits<6>>,
 
-    // From a wanted lane to the place of its entry.
+    // From a wanted lane to the address of its entry.
     on_way: DFF<Bits<6>>,
     has_room: DFF<Bit>,
     take: Signal<Local, Bit>,
-    /// A lane was read, and its entry advances.
+    /// A wanted lane is taken of which an entry is made.
     goes_on: Signal<Local, Bit>,
     gone: Signal<Local, Bit>,
     wanted: DFF<record::Wanted>,
@@ -211,8 +214,9 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     step: Signal<Local, Bits<64>>,
     unused_product: Signal<Local, Bits<96>>,
     bit_at: Signal<Local, Bits<33>>,
-    /// Bits before that of row 0 in its line, and the row's bit in the line of the first bit of its block.
+    /// Number of bits before that of row 0 in its line.
     offset: Signal<Local, Bits<9>>,
+    /// Number of the row's bit, counted from the beginning of the line with the first bit of the row's block.
     bit_in_line: Signal<Local, Bits<10>>,
     rest_of_next: Signal<Local, Bits<12>>,
     placed_new: Signal<Local, Placed>,
@@ -295,7 +299,7 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.giver.slot.next = self.slot.val();
         self.follower.value.join(&mut self.giver.value);
 
-        // What is wanted waits for its lane, then for the product.
+        // A wanted lane is read from `lanes`, then waits for the product of row and step.
         self.lister.wanted.ready.next = self.has_room.q.val();
         self.take.next = self.lister.wanted.valid.val() && self.has_room.q.val();
         self.gone.next = self.placed.output.valid.val() && self.lines.placed.ready.val();
@@ -312,7 +316,7 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.wanted.d.next = self.lister.wanted.val();
         self.fetched.d.next = self.take.val();
         self.lane.bits.next = self.lanes.read_data.val();
-        // How the region's rows are walked.
+        // The planner takes the lanes of a region, and compares lanes of bits with those that were asked for last.
         self.planner.valid.next = self.fetched.q.val()
             && ((self.wanted.q.val().task == PLAN) || (self.wanted.q.val().task == TABLE));
         self.planner.lane.next = self.wanted.q.val().lane;
@@ -369,7 +373,7 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
                 self.placed_new.next.number = bit_cast::<32, 7>(self.wanted.q.val().group);
             }
         }
-        // Lines of bits.
+        // Address of a line of bits, and the place where it is kept.
         self.offset.next = (bit_cast::<9, 6>(self.lane.record.val().base.get_bits::<6>(0)) << 3)
             | bit_cast::<9, 3>(self.lane.record.val().width.get_bits::<3>(0));
         self.bit_in_line.next = bit_cast::<10, 9>(self.wanted.q.val().row.get_bits::<9>(0))
@@ -394,7 +398,8 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
                 self.placed_new.next.bit = 0.into();
                 self.placed_new.next.half = (bit_cast::<3, 2>(self.wanted.q.val().slot) << 1)
                     | bit_cast::<3, 1>(!self.wanted.q.val().row.get_bits::<1>(9));
-                // The first row of that line has its bit 512 behind the line before.
+                // The second line has bits of rows if the region has a row at bit 512 or behind, counted as in
+                // `bit_in_line`.
                 self.placed_new.next.some = self.rest_of_next.val() >= BLOCK;
                 self.placed_new.next.rest = (self.rest_of_next.val() - BLOCK).get_bits::<10>(0);
                 if (self.rest_of_next.val() - BLOCK) > MOST_REST {
@@ -486,7 +491,7 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
             self.arrived.val() && (self.owners.out_data.val() == FOLLOWER);
         self.follower.line.next = self.line.val();
 
-        // Nothing is under way.
+        // Whether anything is under way.
         self.quiet.d.next = !self.take.val()
             && !self.on_way.q.val().any()
             && !self.fetched.q.val()

@@ -1,4 +1,4 @@
-//! Finds how the rows of a region are walked, from its lanes.
+//! Finds the groups of a region's lanes, and the bytes of its rows.
 
 use super::record::{MOST_BYTES, Plan};
 use crate::primitive::Pack;
@@ -21,7 +21,7 @@ const GROUP: u64 = 64;
 pub struct Planner {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// A lane comes.
+    /// A lane is offered.
     pub valid: Signal<In, Bit>,
     /// Number of the lane, 0 to 15.
     pub lane: Signal<In, Bits<4>>,

@@ -32,14 +32,14 @@ pub const CHUNK_BYTES: u64 = 3 << LOG_CHUNK_PART;
 pub const LOG_CHUNK_PART: u64 = 13;
 /// [`Wanted::task`]: the lane's part in the [`Plan`] of its region is needed; [`TABLE`] asks for that as well.
 pub const PLAN: u64 = 6;
-/// [`Entry::task`]: a line of bits is needed, that with the row's bit, or, with [`Wanted::unit_end`], the one behind that
-/// of the bit of the first row in the row's block of 512.
+/// [`Entry::task`]: a line of bits is needed: the line with the row's bit or, with [`Wanted::unit_end`], the line
+/// behind the one with the bit of the first row of the row's block of 512.
 pub const LOAD: u64 = 7;
 
-/// A lane or group of lanes that is wanted of a row, before it is known where it lies.
+/// A lane or group of lanes that is wanted of a row, before its address is known.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Wanted {
-    /// What to do: [`VALUE`], [`TABLE`], [`MESSAGE`], [`DESTINATION`], [`VERDICT`], [`HEAD`], [`PLAN`] or
+    /// Task: [`VALUE`], [`TABLE`], [`MESSAGE`], [`DESTINATION`], [`VERDICT`], [`HEAD`], [`PLAN`] or
     /// [`LOAD`].
     pub task: Bits<3>,
     /// Lane set of the region.
@@ -64,8 +64,10 @@ pub struct Wanted {
     pub apart: Bit,
     /// Number of rows behind this one in its region; 1,023 stands for more as well.
     pub rest: Bits<10>,
-    /// Bits that do not fill a byte are not continued: the unit ends, or other lanes follow. For [`MESSAGE`]: the length is to be kept; for [`DESTINATION`]: it has had
-    /// units; for [`TABLE`] and [`PLAN`]: the lane is the last one of its set; for [`LOAD`]: which line is needed.
+    /// Bits that do not fill a byte are not continued: the unit ends, or other lanes follow. For [`MESSAGE`]: the
+    /// length of the message is to be kept; for [`DESTINATION`]: the destination has had units; for [`TABLE`] and
+    /// [`PLAN`]: the lane is the last one of its set; for [`LOAD`]: the second line is needed; for [`VERDICT`] and
+    /// [`HEAD`]: see there.
     pub unit_end: Bit,
     /// The value is sent; otherwise it is judged, and its bytes are counted.
     pub give: Bit,
@@ -97,7 +99,7 @@ const _: () = assert!(LANE_BITS == 64 + <LaneKind as Synth>::BITS && LANE_BITS <
 /// An entry whose address still lacks the product of row and step, which is added to `start`.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Placed {
-    /// What to do; see [`Wanted::task`].
+    /// Task; see [`Wanted::task`].
     pub task: Bits<3>,
     /// Lane set of the region.
     pub set: Bits<11>,
@@ -111,14 +113,15 @@ pub struct Placed {
     pub give: Bit,
     /// Host address of the lane in row 0.
     pub base: Bits<64>,
-    /// Address of the entry without the product: `base` plus the record's pointer; for [`LOAD`], of the first byte that is
-    /// needed of the line; for fixed width, the pointer alone.
+    /// Address of the entry without the product: `base` plus the record's pointer; for [`LOAD`], of the first byte that
+    /// is needed of the line; for fixed width, the pointer alone.
     pub start: Bits<64>,
     /// For [`LOAD`]: position of the first bit in its byte.
     pub bit: Bits<3>,
-    /// For [`LOAD`]: there are rows whose bits the line has.
+    /// For [`LOAD`]: the line has bits of rows.
     pub some: Bit,
-    /// For bits: where the line, or the lines of the row, are kept; see [`BitLines::half`](super::bits::BitLines::half).
+    /// For bits: where the line, or the lines of the row, are kept; see
+    /// [`BitLines::half`](super::bits::BitLines::half).
     pub half: Bits<3>,
     /// For [`LOAD`]: bits before that of row 0 in its line. Else: lower bits of the row's number.
     pub spot: Bits<10>,
@@ -143,7 +146,7 @@ pub struct Placed {
 /// An entry with its address, which is read if it must be.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Entry {
-    /// What to do; see [`Wanted::task`].
+    /// Task; see [`Wanted::task`].
     pub task: Bits<3>,
     /// Lane set of the region.
     pub set: Bits<11>,
@@ -174,8 +177,8 @@ pub struct Entry {
 /// Bytes of an entry that was read.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Answer {
-    /// Up to 16 bytes of the entry, the first one lowest. For bits: that of each lane, then for each lane whether its bit
-    /// could not be read.
+    /// Up to 16 bytes of the entry, the first one lowest. For bits: the bit of each of 16 lanes, then for each lane
+    /// whether its bit could not be read.
     pub data: Bits<128>,
     /// The entry could not be read.
     pub error: Bit,
@@ -193,7 +196,7 @@ pub struct Line {
 /// A value that an entry leads to.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Value {
-    /// What to do; see [`Wanted::task`].
+    /// Task; see [`Wanted::task`].
     pub task: Bits<3>,
     /// Lane set of the region.
     pub set: Bits<11>,
@@ -223,11 +226,11 @@ pub struct Value {
     pub fails: Bit,
 }
 
-/// How the rows of a region are walked.
+/// Groups of a region's lanes, and bytes of its rows.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Plan {
-    /// Bit `j`: lane `j` begins a group, which is lanes of fixed width side by side, 64 bytes together at most, lanes of
-    /// bits side by side, or one other lane.
+    /// Bit `j`: lane `j` begins a group, which is lanes of fixed width side by side, 64 bytes together at most, lanes
+    /// of bits side by side, or one other lane.
     pub starts: Bits<16>,
     /// Bit `j`: lane `j` is bits.
     pub bits: Bits<16>,

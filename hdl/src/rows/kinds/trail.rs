@@ -4,8 +4,8 @@
 //!
 //! Contract: `opens`, then a record in every cycle, then `finish`: the records of a set are kept from then on, until
 //! `clear`, if there was room for all of them. Fewer than 2^14 records of a request are kept in all, and 64 sets: of
-//! two whose numbers differ by a multiple of 64 the later one. `kept` says in the same cycle whether those of `set`
-//! are. A record is read in a cycle, and is at the output in the next.
+//! two sets whose numbers differ by a multiple of 64, only the later one. `kept` is high in the same cycle if the
+//! records of `set` are kept. A record is read in a cycle, and is at the output in the next.
 
 use crate::primitive::{Lutram, Ram, RamStyle};
 use drdma_emit::prelude::*;
@@ -33,7 +33,7 @@ pub struct Trail<const RECORDS: usize> {
     pub rst: Signal<In, Bit>,
     /// A request begins: nothing is kept.
     pub clear: Signal<In, Bit>,
-    /// Lane set of the region at hand.
+    /// Lane set of the current region.
     pub set: Signal<In, Bits<SET>>,
     /// The region's records are to be kept from here on.
     pub opens: Signal<In, Bit>,
@@ -56,8 +56,9 @@ pub struct Trail<const RECORDS: usize> {
 
     #[init(Ram::new(RamStyle::Ultra))]
     records: Ram<64, 1, PLACE>,
-    /// First place that is free, and the one for the next record.
+    /// First place behind the sets that are kept.
     top: DFF<Bits<PLACE>>,
+    /// Place of the next record.
     place: DFF<Bits<PLACE>>,
     keeps: DFF<Bit>,
     #[init(Constant::new((RECORDS as u64).into()))]

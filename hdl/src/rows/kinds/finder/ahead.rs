@@ -1,4 +1,4 @@
-//! Windows of lists: which are kept, and which are asked for ahead of the walk.
+//! Windows of lists: those that are kept, and those that are asked for ahead of the walk.
 
 use super::{
     AHEAD, Finder, FinderState, LINES_SHIFT, LIST_WINDOW, LOG_LINES, LOG_WINDOW, POINTER, SLOT,
@@ -7,10 +7,10 @@ use super::{
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Finder<RECORDS> {
-    /// The window of the next block, and the one that is asked for next.
+    /// Looks up the window of the next block, and the window that is asked for next (`run`).
     #[hdl_gen]
     pub(super) fn look_up_windows(&mut self) {
-        // Lists of consecutive destinations begin in consecutive slots, and go on in those of the destinations before.
+        // Lists of consecutive destinations begin in consecutive slots; each further window has the slot before.
         self.first_slot.next = self.base.val();
         if self.is_ids.val() {
             self.first_slot.next = 0.into();
@@ -39,7 +39,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
                 || self.failed.q.val().get_bit(self.run_slot.val().index()));
         self.behind_run.next = bit_cast::<36, WINDOW>(self.run.q.val()) << LOG_WINDOW;
         self.list_rest.next = self.list_bytes.q.val() - self.behind_run.val();
-        // Windows before that of the block are a negative number ahead of it.
+        // The lead is negative if the window lies before that of the block.
         self.run_lead.next =
             self.run.q.val().get_bits::<SLOT>(0) - self.window.val().get_bits::<SLOT>(0);
         self.runs.next = (self.on.val() || self.looks.val())
@@ -51,7 +51,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             && (self.behind_run.val() < self.list_bytes.q.val());
     }
 
-    /// Asks for windows, as far ahead as they are wanted: one in two cycles.
+    /// Asks for windows, up to `AHEAD` ahead of the walk: one in two cycles.
     #[hdl_gen]
     pub(super) fn run_ahead(&mut self) {
         self.seen.d.next = self.hits.val() || self.seen.q.val();
@@ -78,11 +78,11 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             && self.is_lost.val()
             && (self.run.q.val() != self.window.val())
         {
-            // Another list's window came in place of the one that was asked for.
+            // Another list's window has taken the slot of the block's window, which is asked for again.
             self.run.d.next = self.window.val();
         }
 
-        // Reads of windows, then of chains' pointers.
+        // Reads of windows precede those of chains' pointers.
         self.tag_new.next.set = self.ask_set.q.val();
         self.tag_new.next.window = self.ask_window.q.val();
         self.tag_in.record.next = self.tag_new.val();
@@ -112,7 +112,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         }
     }
 
-    /// Answers of reads come.
+    /// Stores the windows that were read, and keeps account of those that are asked for, present or failed.
     #[hdl_gen]
     pub(super) fn take_lines(&mut self) {
         self.links_come.next = self.under_way.out_data.val().get_bit(SLOT);

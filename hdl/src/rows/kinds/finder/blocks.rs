@@ -4,7 +4,7 @@ use super::{Finder, FinderState, LINES_SHIFT, LOG_LINES, SLOT, WINDOW};
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Finder<RECORDS> {
-    /// Where the next block lies.
+    /// Finds the window, the line and the first row of the next block.
     #[hdl_gen]
     pub(super) fn find_block(&mut self) {
         self.first_row.next = self.block.q.val();
@@ -30,7 +30,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         }
     }
 
-    /// The block at hand, and the next one.
+    /// Decides which blocks advance in this cycle, and whether the line of a further one is read.
     #[hdl_gen]
     pub(super) fn look_at_block(&mut self) {
         self.over.next = (!self.known.q.val() && !self.links.q.val())
@@ -60,7 +60,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         self.line_now.next = self.lines.read_data.val();
     }
 
-    /// Blocks advance.
+    /// Advances the blocks that were read.
     #[hdl_gen]
     pub(super) fn advance(&mut self) {
         if self.read_moves.val() || self.next_leaves.val() {

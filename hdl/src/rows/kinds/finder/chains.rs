@@ -4,7 +4,7 @@ use super::Finder;
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Finder<RECORDS> {
-    /// Chains.
+    /// Connects the chaser and the trail.
     #[hdl_gen]
     pub(super) fn follow_chains(&mut self) {
         self.chases.next = self.is_chain.val() && self.ahead.val() && !self.replays.q.val();
@@ -44,7 +44,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         self.trail.read.next = self.record_wanted.val();
     }
 
-    /// Records come from many chains at once, or are those that were kept.
+    /// Offers the next record, from the chaser or from the trail.
     #[hdl_gen]
     pub(super) fn give_record(&mut self) {
         if self.chases.val() && self.row_free.val() && self.chaser.found.valid.val() {

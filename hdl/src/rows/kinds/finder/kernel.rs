@@ -1,4 +1,4 @@
-//! The logic of the finder, state by state. Its parts stand in files by what they do.
+//! The logic of the finder, state by state. Its parts stand in the other files of this folder.
 
 use super::{Finder, FinderState, LOG_LINES, WINDOW};
 use crate::request::{BITMAPPED, POINTER_MAPPED};
@@ -38,7 +38,7 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
             }
             FinderState::Come => self.come(),
             FinderState::Unread => {
-                // Until the next request.
+                // The next request leaves this state.
                 self.known.d.next = false;
             }
         }

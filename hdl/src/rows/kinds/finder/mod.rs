@@ -26,24 +26,24 @@ const WINDOW: usize = 30 - LOG_LINES;
 /// Bits of the number of a slot, which keeps a window.
 const SLOT: usize = 9 - LOG_LINES;
 const SLOT_SHIFT: u64 = SLOT as u64;
-/// Windows of the list at hand that are asked for before the walk comes to them, beside the one it is in.
+/// Number of windows of the current list that are asked for ahead of the window that the walk is in.
 const AHEAD: u64 = 16;
-/// Destinations whose lists may be asked for before the walk comes to them, with the one at hand: half the slots, so
-/// that a list of as many windows leaves theirs alone.
+/// Number of destinations, the current one included, whose lists may be asked for before they are walked: half the
+/// slots, so that a list of as many windows does not take their slots.
 pub const LISTS: u64 = 1 << (SLOT - 1);
-/// Windows that are kept.
+/// Number of windows that are kept.
 pub const SLOTS: u64 = 1 << SLOT;
 
 /// State of the finder.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum FinderState {
-    /// Finds rows in what was read.
+    /// Finds rows in the blocks that were read.
     Flow,
     /// Asks for a record's pointer.
     Ask,
-    /// Waits for the answer.
+    /// Waits for the record's pointer.
     Come,
-    /// The window or pointer could not be read; until the next request.
+    /// The window or pointer could not be read; the finder stays in this state until the next request.
     Unread,
 }
 
@@ -55,7 +55,7 @@ pub struct Place {
     pub block: Bits<33>,
     /// Next lane, where every lane is a unit.
     pub lane: Bits<4>,
-    /// Something is left of the block before, in `word`.
+    /// Rows of the block before, or a record of its chain, are left in `word`.
     pub known: Bit,
     /// With `known`: the bits of the rows that are left, or the pointer of the next record.
     pub word: Bits<64>,
@@ -85,7 +85,7 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// before were taken, so that `place` is the position of the walk when a row was taken; a row takes 2 cycles then, and
 /// a block 4.
 ///
-/// 64 windows of 512 B of lists are kept. The next 16 windows of the list at hand are asked for while rows of those
+/// 64 windows of 512 B of lists are kept. The next 16 windows of the current list are asked for while rows of those
 /// before are found; a window takes a cycle beside its blocks. With `peek`, and then `looks` until `looked`, the first
 /// window of another region's list is asked for ahead of its walk. All windows may be under way at once. One that
 /// cannot be read counts only when the walk comes to it.
@@ -96,12 +96,12 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`: a request begins; `set`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
-/// the region at hand, and `base`, which may change while `busy` and `on` are low; `open` with `from`; `peek`, `looks`;
+/// the current region, and `base`, which may change while `busy` and `on` are low; `open` with `from`; `peek`, `looks`;
 /// `stop`; `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`; `line`, `linked`.
 ///
 /// # Outputs
-/// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`: there
-/// is no further row; `place`; streams `read`, `link_read`; `looked`; `busy`; `pending`.
+/// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`:
+/// there is no further row; `place`; streams `read`, `link_read`; `looked`; `busy`; `pending`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Finder<const RECORDS: usize> {
     /// Clock.
@@ -134,9 +134,10 @@ pub struct Finder<const RECORDS: usize> {
     pub peek: Signal<In, Bit>,
     /// After `peek`: the first window of the region's list is asked for.
     pub looks: Signal<In, Bit>,
-    /// With `looks`: it is asked for, or there is none, or no room for it.
+    /// With `looks`: the window is asked for; or there is no list, no slot is free for the window, or it is kept
+    /// already.
     pub looked: Signal<Out, Bit>,
-    /// There is no further row from this one on, which is the first one of a block.
+    /// Row before which the walk ends; it is the first one of a block.
     pub stop: Signal<In, Bits<33>>,
     /// Rows may be found before those before them are taken.
     pub ahead: Signal<In, Bit>,
@@ -168,11 +169,11 @@ pub struct Finder<const RECORDS: usize> {
     pub place: Signal<Out, Place>,
     /// Reads of lists, and of pointers to further records.
     pub read: Stream<Out, HostReadRequest>,
-    /// Answers of these reads.
+    /// Answers of the reads of `read`.
     pub line: Flow<In, HostReadBeat>,
     /// Reads of pointers to further records, of many chains.
     pub link_read: Stream<Out, HostReadRequest>,
-    /// Answers of these reads, in their order.
+    /// Answers of the reads of `link_read`, in their order.
     pub linked: Flow<In, Linked>,
     /// A read of a chain is under way.
     pub busy: Signal<Out, Bit>,
@@ -197,7 +198,7 @@ pub struct Finder<const RECORDS: usize> {
     #[init(Constant::new(u64::MAX.into()))]
     ones_64: Constant<Bits<64>>,
 
-    // The block that comes next.
+    // The block that is read next.
     block: DFF<Bits<33>>,
     first_row: Signal<Local, Bits<33>>,
     more: Signal<Local, Bit>,
@@ -212,7 +213,7 @@ pub struct Finder<const RECORDS: usize> {
     links: DFF<Bit>,
     asked_addr: DFF<Bits<64>>,
 
-    // Windows that are kept, by slots: those that were asked for, are there, and could not be read.
+    // Windows by slots: a window was asked for and has not come, is present, or could not be read.
     asked: DFF<Bits<64>>,
     present: DFF<Bits<64>>,
     failed: DFF<Bits<64>>,
@@ -230,9 +231,9 @@ pub struct Finder<const RECORDS: usize> {
     hits: Signal<Local, Bit>,
     is_unread: Signal<Local, Bit>,
     is_lost: Signal<Local, Bit>,
-    /// The window was found to be there.
+    /// The window of the next block was found to be present.
     seen: DFF<Bit>,
-    // The window that is looked at to be asked for.
+    // The window that is looked up, to be asked for if it is not kept.
     run: DFF<Bits<WINDOW>>,
     run_slot: Signal<Local, Bits<SLOT>>,
     run_tag: Restore<Tag, TAG_BITS>,
@@ -244,7 +245,7 @@ pub struct Finder<const RECORDS: usize> {
     list_rest: Signal<Local, Bits<36>>,
     // The window that is asked for.
     asks: DFF<Bit>,
-    /// It is still the one that was looked at.
+    /// `run` is still the window that is asked for: no other region was opened or looked at since.
     ask_counts: DFF<Bit>,
     ask_set: DFF<Bits<11>>,
     ask_window: DFF<Bits<WINDOW>>,
@@ -253,7 +254,7 @@ pub struct Finder<const RECORDS: usize> {
     ask_bytes: DFF<Bits<13>>,
     asks_link: Signal<Local, Bit>,
     goes: Signal<Local, Bit>,
-    // Reads under way: slots, and bit 6 for a record's pointer.
+    // Reads under way: slot of the window, or bit 6 for a record's pointer.
     under_way: Fifo<7, 6, 7>,
     links_come: Signal<Local, Bit>,
     came_slot: Signal<Local, Bits<SLOT>>,
@@ -263,19 +264,19 @@ pub struct Finder<const RECORDS: usize> {
     ends: Signal<Local, Bit>,
     unused_free: Signal<Local, Bits<7>>,
 
-    // The line of the block is read.
+    // The block whose line is read.
     read_valid: DFF<Bit>,
     read_block: DFF<Bits<33>>,
     read_moves: Signal<Local, Bit>,
     line_now: Signal<Local, Bits<512>>,
     picked: Signal<Local, Bits<64>>,
     start_mask: Signal<Local, Bits<64>>,
-    // The rows of the next block, while those of the block at hand are not over.
+    // The next block, whose rows wait until those of the current block have left.
     next_valid: DFF<Bit>,
     next_word: DFF<Bits<64>>,
     next_block: DFF<Bits<33>>,
     next_leaves: Signal<Local, Bit>,
-    // The block at hand: one of the rows that are left of it leaves in each cycle.
+    // The current block: one of its rows leaves in each cycle.
     known: DFF<Bit>,
     word: DFF<Bits<64>>,
     word_block: DFF<Bits<33>>,

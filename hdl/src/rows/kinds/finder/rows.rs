@@ -1,11 +1,11 @@
-//! Rows that are wanted.
+//! Rows of the region that are selected.
 
 use super::{Finder, FinderState};
 use crate::request::CONTIGUOUS;
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Finder<RECORDS> {
-    /// The number of rows.
+    /// Computes the number of rows and of bytes of the list.
     #[hdl_gen]
     pub(super) fn count_rows(&mut self) {
         self.rows_new.next = bit_cast::<33, 32>(self.info.val().count);
@@ -32,8 +32,8 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             !(self.ones_64.val() << bit_cast::<6, 6>(self.rows.q.val().get_bits::<6>(0)));
     }
 
-    /// Wanted rows of a block: 64 bits, or the ids of a line compared, which are 64 or 32 rows; for pointers the
-    /// word itself.
+    /// Finds the selected rows of a block: its 64 bits, or which of its 64 or 32 ids are the partition's. For pointers,
+    /// the word is the pointer.
     #[hdl_gen]
     pub(super) fn compare(&mut self) {
         self.picked.next = self.line_now.val().get_bits::<64>(
@@ -65,7 +65,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         }
     }
 
-    /// A row leaves its block.
+    /// Finds the next row of the current block. The next block becomes the current one when no row is left.
     #[hdl_gen]
     pub(super) fn leave(&mut self) {
         self.lowest.bits.next = self.word.q.val();
@@ -98,7 +98,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         }
     }
 
-    /// Finds rows in what was read.
+    /// Offers the next row, and begins to read the next record of its chain.
     #[hdl_gen]
     pub(super) fn flow(&mut self) {
         self.links.d.next = false;
@@ -133,7 +133,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
                     self.word.d.next = self.word.q.val() & (self.word.q.val() - 1);
                 }
             } else if self.known.q.val() {
-                // See `over`: what follows a record comes after its chain has ended.
+                // The next pointer of the list waits until the chain has ended; see `over`.
                 self.row_pointer.d.next = self.word.q.val();
                 self.row_bad.d.next = self.outside.val();
                 self.row_valid.d.next = true;

@@ -1,11 +1,11 @@
 //! Reads entries from host memory, in blocks of 256 bytes that are kept for the request.
 //!
-//! Stands in the walk of kinds. Entries of a lane that are less than 64 bytes apart are read in blocks: a block of host
-//! memory, 256 bytes at a multiple of 256, has one read, which begins with the block or with the lane's first entry, and
-//! goes to the end of the block or of the lane's last entry. All these bytes are memory that was checked. What was read
-//! is kept for the whole request, for all its destinations and walks, as long as nothing else takes its place: there are
-//! 256 places, and a block has one of them, chosen by its address and its lane. [`Tags`] say which blocks are kept, the
-//! [`Store`] has their bytes.
+//! Stands in the walk of kinds. Entries of a lane that are less than 64 bytes apart are read in blocks of host memory,
+//! of 256 bytes at a multiple of 256. A block has one read: from its beginning or the lane's first entry, whichever
+//! is later, to its end or that of the lane's last entry, whichever is earlier. All these bytes lie in memory that was
+//! checked for the lane. A block is kept for all destinations and walks of the request, until another block takes its
+//! place: there are 256 places, and the place of a block is chosen by its address and the lane. The [`Tags`] say which
+//! blocks are kept; the [`Store`] has their bytes.
 //!
 //! ```text
 //! placed, product --> held --> looked --> asked --+--> read
@@ -14,14 +14,14 @@
 //!                      +--> entries --> entry
 //! ```
 //!
-//! Lanes may share a block. What counts is only that its bytes were read for this request, those of the entry among
-//! them: they are in memory that was checked for the entry's lane. A block that was read and lacks bytes of an entry is
-//! read anew. A block is kept from when it is asked for: its beats come before any entry behind needs them, because the
-//! store takes everything in order.
+//! Lanes may share a block: an entry is taken from it if it was read for this request, whichever lane it was read for,
+//! and has all bytes of the entry, which lie in memory that was checked for the entry's lane. A block that was read and
+//! lacks bytes of an entry is read anew. A block counts as kept from when it is asked for: the store takes everything
+//! in order, so that the block's beats arrive before any later entry is taken from them.
 //!
-//! An entry that ends in the next block is taken from both. It is read by itself if its block is that of the lane's
-//! first entry and was not read from a multiple of 64 bytes on: then it might be in three beats. Other entries, and
-//! those behind pointers, are always read by themselves.
+//! An entry that ends in the next block is put together from both blocks. It is read by itself if its block is that of
+//! the lane's first entry and was not read from a multiple of 64 bytes on, because its bytes might then lie in three
+//! beats. Entries that are 64 bytes apart or more, and those behind pointers, are always read by themselves.
 
 pub mod store;
 pub mod tags;
@@ -37,9 +37,9 @@ use tags::Tags;
 
 /// Bytes of a view.
 const VIEW_BYTES: u64 = VIEW as u64;
-/// Largest number of bytes behind an entry that are counted.
+/// Largest number of bytes of the lane behind an entry; stands for more as well.
 const MOST_AFTER: u64 = 255;
-/// Largest number of entries that were asked for and not taken.
+/// Largest number of entries whose answers were not taken yet.
 const MOST: u64 = 512;
 /// Bits of the place of a block among the even or odd ones.
 pub const PLACE: usize = 7;
@@ -48,18 +48,18 @@ pub const BLOCK_NUMBER: usize = 55;
 /// Offset of the last byte of a block.
 const LAST: u64 = 255;
 
-/// Where the bytes of an entry are taken from.
+/// Source of the bytes of an entry: beats that are read, or a block that is kept.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Source {
     /// Lane of the entry.
     pub lane: Bits<4>,
-    /// The entry was read by itself: it is the next beat that is read.
+    /// The entry is read by itself: it is in the next beat that arrives.
     pub alone: Bit,
-    /// The entry's block was read.
+    /// The entry's block is read for this entry: its beats arrive next.
     pub fills: Bit,
-    /// With `fills`: number of the block's first beat.
+    /// With `fills`: number of the first beat that is read of the block.
     pub fill_beat: Bits<2>,
-    /// The block behind was read, too.
+    /// The block behind is read for this entry: its beats arrive after those of `fills`.
     pub fills_second: Bit,
     /// Place of the entry's block.
     pub place: Bits<8>,
@@ -71,15 +71,15 @@ pub struct Source {
     pub skip: Bits<6>,
     /// The entry ends in the next beat.
     pub joins: Bit,
-    /// What was read is a line of bits.
+    /// The next beat that arrives is a line of bits, to be stored.
     pub loads: Bit,
-    /// The entry is bits of lines that were read.
+    /// The entry consists of bits of lines that were stored before.
     pub picks: Bit,
     /// With `loads` and `picks`: see [`Placed::half`].
     pub half: Bits<3>,
     /// With `loads` and `picks`: see [`Placed::spot`].
     pub spot: Bits<10>,
-    /// With `loads`: 16 bytes that are read of the line, less 1.
+    /// With `loads`: number of words of 16 bytes that are read of the line, less 1.
     pub words: Bits<2>,
 }
 
@@ -90,7 +90,7 @@ pub struct Product {
     pub bytes: Bits<64>,
 }
 
-/// What is known of an entry before its block is looked for.
+/// An entry whose block is to be looked up.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Looked {
     /// Lane of the entry.
@@ -101,13 +101,15 @@ struct Looked {
     len: Bits<5>,
     /// The entry is read, unless it is kept.
     must_read: Bit,
-    /// The entry's block is read and kept.
+    /// The entry is taken from its block, which is kept.
     keeps: Bit,
-    /// Numbers of the entry's block and of the one behind: of the even one among the even blocks, and the odd one.
+    /// Number, among the even blocks, of the even one of the entry's block and the block behind.
     even: Bits<BLOCK_NUMBER>,
+    /// Number, among the odd blocks, of the odd one of the two.
     odd: Bits<BLOCK_NUMBER>,
-    /// Places of the two.
+    /// Place of the even block among the even ones.
     even_place: Bits<PLACE>,
+    /// Place of the odd block among the odd ones.
     odd_place: Bits<PLACE>,
     /// The entry ends in the block behind.
     crosses: Bit,
@@ -117,44 +119,49 @@ struct Looked {
     needs_second: Bits<4>,
     /// The first byte to be read of the block.
     first: Bits<8>,
-    /// The last byte to be read of the block, and of the one behind.
+    /// The last byte to be read of the block.
     last: Bits<8>,
+    /// The last byte to be read of the block behind.
     last_second: Bits<8>,
     /// With `loads`: bytes behind the first one to be read.
     load_after: Bits<6>,
-    /// What is read is a line of bits.
+    /// A line of bits is read.
     loads: Bit,
-    /// The entry is bits of lines that were read.
+    /// The entry consists of bits of lines that were stored before.
     picks: Bit,
     /// See [`Source`].
     half: Bits<3>,
     spot: Bits<10>,
 }
 
-/// What is asked for an entry.
+/// Reads that are issued for an entry, and the places of its blocks.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Asked {
     /// Lane of the entry.
     lane: Bits<4>,
     /// The entry is read by itself.
     alone: Bit,
-    /// The entry's block is read, and the one behind.
+    /// The entry's block is read.
     fills: Bit,
+    /// The block behind is read.
     fills_second: Bit,
     /// Address of the first read.
     addr: Bits<64>,
-    /// Bytes of the entry, and those of a read of its block.
+    /// Bytes of the entry.
     len: Bits<5>,
+    /// Bytes of the read of the entry's block.
     fill_bytes: Bits<9>,
     /// Number of the block behind.
     next_block: Bits<56>,
     /// The last byte to be read of the block behind.
     last_second: Bits<8>,
-    /// Places of the blocks.
+    /// Place of the entry's block.
     place: Bits<8>,
+    /// Place of the block behind.
     second_place: Bits<8>,
-    /// Offset of the entry in its block, and of the first byte that was read there.
+    /// Offset of the entry in its block.
     offset: Bits<8>,
+    /// Offset of the first byte that was read of the block.
     first: Bits<8>,
     /// The entry ends in the block behind.
     crosses: Bit,
@@ -168,10 +175,11 @@ struct Asked {
 
 /// Reads entries for the follower; see the [module](self).
 ///
-/// Takes an entry a cycle, or every two cycles where it and the one behind its block are both read. An answer comes 9
-/// cycles later or more. 512 entries are under way at once.
+/// Takes an entry a cycle, or one in two cycles where its block and the block behind are both read. Its answer follows
+/// 9 cycles later or more. 512 entries are under way at once.
 ///
-/// Bits have their lines loaded before (`LOAD`, in 1 to 4 cycles each): those of all lanes of a row are one entry.
+/// Lines of bits are loaded (`LOAD`, in 1 to 4 cycles each) before the bits of their rows are taken. The bits of all
+/// neighbouring lanes of a row are one entry.
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`; streams `placed`, and `product` with it; `beat`, in the order of reads.
@@ -226,7 +234,7 @@ pub struct Lines {
     waiting: DFF<Bits<10>>,
     has_room: DFF<Bit>,
 
-    // Its blocks.
+    // The entry's block and the block behind.
     len_less: Signal<Local, Bits<5>>,
     last_byte: Signal<Local, Bits<9>>,
     last_behind: Signal<Local, Bits<10>>,
@@ -237,7 +245,7 @@ pub struct Lines {
     looked_valid: DFF<Bit>,
     looked: DFF<Looked>,
 
-    // Whether they are kept.
+    // Whether the two blocks are kept.
     tags: [Tags; 2],
     has_first: [Signal<Local, Bit>; 2],
     has_second: [Signal<Local, Bit>; 2],
@@ -253,7 +261,7 @@ pub struct Lines {
     asked_valid: DFF<Bit>,
     asked: DFF<Asked>,
 
-    // Reads, and where the bytes of the entry come from.
+    // Reads, and the source of the entry's bytes.
     ready_to_look: DFF<Bit>,
     both: Signal<Local, Bit>,
     second: DFF<Bit>,
@@ -273,7 +281,7 @@ pub struct Lines {
 impl Logic for Lines {
     #[hdl_gen]
     fn update(&mut self) {
-        // All advance together. An entry for which two blocks are read stays for a cycle.
+        // All stages advance together. An entry for which two blocks are read stays a cycle longer.
         self.flows.next = self.reads_out.input.ready.val()
             && self.sources.input.ready.val()
             && self.entries.input.ready.val()
@@ -335,7 +343,7 @@ impl Logic for Lines {
             }
         }
 
-        // The entry, while its bytes are looked for. There is room for each answer.
+        // Entries wait here while their bytes are looked for. There is room for the answer of each.
         self.entries.input.valid.next =
             self.held_valid.q.val() && self.moves.val() && !self.is_load.q.val();
         self.entries.input.data.next = self.held.q.val();
@@ -351,7 +359,7 @@ impl Logic for Lines {
         }
         self.has_room.d.next = self.waiting.d.val() < MOST - 1;
 
-        // Its block and the one behind, of which one is even.
+        // The entry's block and the block behind: one of them is even, and one odd.
         self.len_less.next = self.len.q.val() - 1;
         self.last_byte.next = bit_cast::<9, 8>(self.held.q.val().at.get_bits::<8>(0))
             + bit_cast::<9, 5>(self.len_less.val());
@@ -408,7 +416,7 @@ impl Logic for Lines {
             self.looked.d.next = self.looked_new.val();
         }
 
-        // What is kept of them.
+        // Whether the bytes of the entry are kept in its block and the block behind.
         self.tags[0].place.next = self.looked.q.val().even_place;
         self.tags[0].number.next = self.looked.q.val().even;
         self.tags[1].place.next = self.looked.q.val().odd_place;
@@ -521,7 +529,7 @@ impl Logic for Lines {
         self.reads_out.input.data.next = self.ask.val();
         self.reads_out.output.join(&mut self.read);
 
-        // Where the entry lies in the beats of its block.
+        // Position of the entry in the beats of its block.
         self.place_in_beats.next =
             self.asked.q.val().offset - bit_cast::<8, 6>(self.asked.q.val().first.get_bits::<6>(0));
         self.asked.q.share(&mut self.source_new);
@@ -542,7 +550,7 @@ impl Logic for Lines {
         self.sources.input.data.next = self.source_new.val();
         self.sources.output.join(&mut self.store.source);
 
-        // What was read, and the entries that are taken from it.
+        // The store takes the beats that were read, and returns the bytes of entries.
         self.beat.join(&mut self.store.beat);
         self.answers.input.valid.next = self.store.answer.valid.val();
         self.answers.input.data.next = self.store.answer.val();

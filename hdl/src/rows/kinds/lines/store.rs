@@ -1,12 +1,12 @@
-//! Keeps what is read of host memory, and takes entries from it.
+//! Keeps the blocks that were read from host memory, and takes entries from them.
 //!
 //! Stands in [`Lines`](super::Lines). Has 1,024 beats of 64 bytes, four for each block of 256. A read begins with a
-//! block's first byte, or behind it, and goes on in beats of 64 bytes from there. The beats of a block are numbered from
-//! 0 to 3, so that the last byte of the block is always in beat 3. Even and odd beats are in memories of their own, so
+//! block's first byte, or behind it, and goes on in beats of 64 bytes from there. The beats of a block are numbered
+//! from 0 to 3, and the last byte of the block is always in beat 3. Even and odd beats are in separate memories, so
 //! that an entry that ends in the next beat is taken from both in one cycle.
 //!
-//! Contract: sources are taken in order, one a cycle, and an answer comes 4 cycles later. A source whose bytes are read
-//! takes a cycle more for each beat of them, one that reads a line of bits up to 4 cycles.
+//! Contract: sources are taken in order, one a cycle, and the answer follows 4 cycles later. A source for which blocks
+//! are read takes one more cycle for each of their beats; a source that loads a line of bits takes up to 4 cycles.
 
 use super::super::bits::BitLines;
 use super::super::record::{Answer, Line};
@@ -20,7 +20,7 @@ const LINE_BITS: usize = <Line as Synth>::BITS;
 /// Bits of the place of a beat among the even or odd ones.
 const BEAT_PLACE: usize = PLACE + 2;
 
-/// What was read of host memory; see the [module](self).
+/// Memory of the blocks that were read; see the [module](self).
 ///
 /// # Inputs
 /// `clk`, `rst`; streams `source`, `beat`.
@@ -33,11 +33,11 @@ pub struct Store {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Where the bytes of entries are taken from, in the order of the entries.
+    /// Sources of the bytes of entries, in the order of the entries.
     pub source: Stream<In, Source>,
     /// Answers of reads.
     pub beat: Stream<In, HostReadBeat>,
-    /// Bytes of an entry, of each source that is no line of bits.
+    /// Bytes of the entry of each source, except of those that load a line of bits.
     pub answer: Flow<Out, Answer>,
     /// A line of bits is being stored.
     pub busy: Signal<Out, Bit>,
@@ -51,7 +51,7 @@ pub struct Store {
     within: DFF<Bit>,
     number: DFF<Bits<2>>,
     number_now: Signal<Local, Bits<2>>,
-    /// What is read is used at once.
+    /// The source has one beat, which is used at once instead of being kept.
     single: Signal<Local, Bit>,
     stores: Signal<Local, Bit>,
     takes: Signal<Local, Bit>,
@@ -62,7 +62,7 @@ pub struct Store {
     write_place: Signal<Local, Bits<BEAT_PLACE>>,
     bit_lines: BitLines,
 
-    // What was taken: an entry's first beat, and the next.
+    // The source that was taken: the entry's first beat, and the next one.
     taken: DFF<Bit>,
     taken_picks: DFF<Bit>,
     taken_odd: DFF<Bit>,
@@ -104,7 +104,7 @@ pub struct Store {
 impl Logic for Store {
     #[hdl_gen]
     fn update(&mut self) {
-        // What is read for a source comes before it is taken.
+        // The beats that are read for a source arrive before it is taken, or with it.
         self.free.next = !self.bit_lines.busy.val();
         self.busy.next = self.bit_lines.busy.val();
         self.fills.next = self.source.fills.val() && !self.filled.q.val();
@@ -210,7 +210,7 @@ impl Logic for Store {
         self.skip.d.next = self.taken_skip.q.val();
         self.is_joined.d.next = self.taken_joins.q.val();
         if self.taken_alone.q.val() {
-            // Nothing of it is in the first beat.
+            // The entry was read by itself, and has no bytes in the beats that are kept.
             self.first_error.d.next = self.alone_error.q.val();
             self.second.d.next = self.alone.q.val();
             self.is_joined.d.next = true;

@@ -1,29 +1,29 @@
-//! Says which bytes of host memory are kept.
+//! Tags that say which bytes of which blocks of host memory are kept.
 //!
 //! Stands in [`Lines`](super::Lines), once for even and once for odd blocks of 256 B. Only bytes that were read for the
-//! request at hand count: each tag has the number of the request that it was written for, its *generation*, of 8 bits.
-//! A request begins with one more, and scrubs one of the 128 tags. So each tag is scrubbed, or written again, before the
-//! number that it has comes again.
+//! current request count: each tag has the number of the request for which it was written, its *generation*, of 8 bits.
+//! At the beginning of a request, the generation is incremented and one of the 128 tags is scrubbed. So each tag is
+//! scrubbed, or written again, before its generation comes again.
 //!
-//! Contract: `known` and the bytes that are kept come in the cycle in which they are asked for. A mark counts from the
-//! next cycle on. A reset scrubs all tags, in 128 cycles, in which the block is `busy` and nothing may be marked.
+//! Contract: `known`, `kept_first` and `kept_last` are those of `place` and `number` in the same cycle. A mark counts
+//! from the next cycle on. A reset scrubs all tags in 128 cycles; `busy` is then high, and nothing may be marked.
 
 use super::{BLOCK_NUMBER, PLACE};
 use crate::primitive::{Flatten, Lutram, Restore};
 use drdma_emit::prelude::*;
 
-/// Bits of the number of a request. There are more numbers than tags.
+/// Bits of a generation. There are more generations than tags.
 const GENERATION: usize = 8;
 const _: () = assert!(GENERATION > PLACE);
-/// Bit of the number of scrubbed tags which says that these are all.
+/// Bit of the number of scrubbed tags that is set when all tags are scrubbed.
 const ALL: usize = PLACE;
 
-/// Which bytes of a block are kept.
+/// Tag of a place: the bytes of a block that are kept there.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Tag {
     /// Bytes of the block are kept.
     is_kept: Bit,
-    /// Lower bits of the number of the request that they were read for.
+    /// Lower bits of the number of the request for which the bytes were read.
     generation: Bits<GENERATION>,
     /// Number of the block among the even or odd ones.
     number: Bits<BLOCK_NUMBER>,
@@ -49,13 +49,13 @@ pub struct Tags {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// A request begins: nothing is known.
+    /// A request begins: no block is known any more.
     pub clear: Signal<In, Bit>,
     /// Place of the block's tag.
     pub place: Signal<In, Bits<PLACE>>,
     /// Number of the block among the even or odd ones.
     pub number: Signal<In, Bits<BLOCK_NUMBER>>,
-    /// Bytes of the block are read, instead of what was kept in its place.
+    /// Bytes of the block are read, and replace the block that was kept in its place.
     pub mark: Signal<In, Bit>,
     /// With `mark`: the first of the bytes.
     pub first: Signal<In, Bits<8>>,
@@ -67,7 +67,7 @@ pub struct Tags {
     pub kept_first: Signal<Out, Bits<8>>,
     /// With `known`: the last of the bytes.
     pub kept_last: Signal<Out, Bits<8>>,
-    /// Tags are scrubbed after a reset.
+    /// Tags are being scrubbed after a reset.
     pub busy: Signal<Out, Bit>,
 
     kept: Lutram<TAG_BITS, PLACE, 1>,

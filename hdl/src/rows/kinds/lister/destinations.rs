@@ -116,7 +116,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             if !self.head.q.val().sets.any() {
                 self.state.d.next = ListerState::Last;
             } else if self.turns.q.val() && (self.chunk.q.val().any() || self.index.q.val().any()) {
-                // The region is that of the turn before, and open.
+                // All destinations share the region, which is open since the first turn.
                 self.state.d.next = ListerState::Rows;
             } else if self.phase.q.val() == ListerPhase::Ahead {
                 self.state.d.next = ListerState::Keep;
@@ -129,7 +129,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// Ends a destination.
     #[hdl_gen]
     pub(super) fn end_destination(&mut self) {
-        // Nothing is left of the destination.
+        // A verdict where rows are judged, with `unit_end` unless messages are still to be measured; else the end of
+        // the destination, with `unit_end` if it has had units.
         self.wanted.task.next = DESTINATION.into();
         self.wanted.unit_end.next = self.some.q.val();
         if self.judging.val() {
@@ -193,7 +194,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.log_chunk.d.next = self.log_new.val();
             self.chunk.d.next = 0.into();
             self.state.d.next = ListerState::DestRead;
-            // The first lists are not kept any more.
+            // The first windows of the first lists may not be kept any more.
             self.scout.d.next = 0.into();
             self.is_one.d.next = false;
             if self.has_more.q.val() && (self.dests.val() > SLOTS) {

@@ -1,4 +1,4 @@
-//! The logic of the lister, state by state. Its parts stand in files by what they do.
+//! The logic of the lister, state by state. Its parts stand in the other files of this folder.
 
 use super::{LENGTH, Lister, ListerState, PROTECTION};
 use crate::request::DEST_COUNT;
@@ -16,7 +16,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         self.tell_finder();
         self.size_chunk();
         self.want_group();
-        // A failure of what was asked for precedes what the lister found itself.
+        // A failure that the giver found takes precedence over one that the lister found itself.
         if self.refused.val() {
             self.status.next = PROTECTION.into();
             if self.too_long.val() {

@@ -1,4 +1,4 @@
-//! Walks the rows of a request's regions, and asks for what is wanted of each.
+//! Walks the rows of a request's regions, and asks for the groups of lanes of each row.
 
 mod destinations;
 mod kernel;
@@ -23,7 +23,7 @@ const OPERATION: u64 = Status::LocalQpOperationError as u64;
 const LENGTH: u64 = Status::LocalLengthError as u64;
 /// Largest [`Wanted::rest`].
 pub const MOST_REST: u64 = 1023;
-/// Bit that is set in sums of more bytes than a message has; from there on sums do not change.
+/// Bit that is set in sums of more bytes than a message can have; such sums do not change any more.
 const FULL: usize = 32;
 
 /// State of the lister.
@@ -33,9 +33,9 @@ pub enum ListerState {
     Idle,
     /// Reads a destination whose list is asked for ahead of its walk.
     ListRead,
-    /// Takes that destination.
+    /// Takes the destination whose list is asked for ahead of its walk.
     List,
-    /// Looks at its first region.
+    /// Looks at the first region of that destination.
     Look,
     /// Waits until the list's first window is asked for.
     Looked,
@@ -45,7 +45,7 @@ pub enum ListerState {
     Dest,
     /// Announces the destination.
     Head,
-    /// Looks at a region, one after the other, if a unit has an element of each of several: do all have the same rows?
+    /// Finds whether all regions have the same rows, one region after the other, if a unit has an element of each.
     Survey,
     /// Takes a region: its walk begins or continues.
     Region,
@@ -55,7 +55,7 @@ pub enum ListerState {
     Planned,
     /// Asks for the groups of rows, one a cycle.
     Rows,
-    /// Has lines of bits read, for the block of the row at hand or, before the walk, for the first one.
+    /// Has lines of bits read, for the block of the current row or, before the walk, for the region's first block.
     Bits,
     /// Stores the position of the walk.
     Place,
@@ -93,17 +93,18 @@ pub enum ListerPhase {
     Give,
 }
 
-/// Rows of a region whose bits are in lines that were asked for, in numbers of a [`Finder`].
+/// Rows of a region whose bits are in lines that were asked for, counted as [`Finder::at`] counts them.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Loaded {
     /// Number of the region.
     region: Bits<4>,
-    /// Rows of the region, and the first one's place in the bitmap's first byte.
+    /// Number of rows of the region.
     count: Bits<32>,
+    /// Bit of the region's first row in the first byte of its bitmap.
     first: Bits<3>,
-    /// Its lanes of bits.
+    /// Lanes of the region that are bits.
     bits: Bits<16>,
-    /// The first row.
+    /// First of the rows.
     low: Bits<33>,
     /// The first row of the next block.
     high: Bits<33>,
@@ -114,7 +115,7 @@ const LOADED_BITS: usize = <Loaded as Synth>::BITS;
 /// Binary logarithm of the rows of a block.
 const LOG_BLOCK: u64 = 9;
 
-/// What is kept of a destination while others have their turns.
+/// State of a destination's walk that is kept while other destinations have their turns.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Standing {
     /// Units of the message so far.
@@ -127,32 +128,34 @@ struct Standing {
 
 /// Bits of a [`Standing`].
 const STANDING_BITS: usize = <Standing as Synth>::BITS;
-/// Binary logarithm of the least number of rows of a chunk, and number of sizes that a chunk can have: 64 rows to 1,024.
+/// Binary logarithm of the least number of rows of a chunk where rows are sent. A chunk has 64 to 1,024 rows.
 const LEAST_LOG_CHUNK: u64 = 6;
+/// Number of sizes that a chunk can have.
 const CHUNKS: usize = 5;
-/// Binary logarithm of the largest number where rows have bits: the rows of a block, whose lines are asked for once then.
+/// Binary logarithm of the most rows of a chunk if rows have bits: a block, whose lines are then asked for once.
 const MOST_LOG_BITS: u64 = LOG_BLOCK;
 
-/// Binary logarithm of the rows of a chunk where rows are judged.
+/// Binary logarithm of the number of rows of a chunk where rows are judged.
 const CHECK_LOG_CHUNK: u64 = 9;
-/// Binary logarithm of the rows that a turn has at least, if all destinations have as many rows: with fewer, turns
-/// would take longer than the rows themselves.
+/// Binary logarithm of the least number of a chunk's rows for each destination: with fewer rows, turns would take
+/// longer than the rows themselves.
 const LOG_ROWS_OF_TURN: u64 = 2;
-/// Most destinations that take turns where rows are judged.
+/// Largest number of destinations that take turns where rows are judged.
 const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 
 /// Lists the lanes that are wanted of each row; see the [module above](super).
 ///
 /// A row takes a cycle for each group of its lanes that is asked for, at least one. So does a unit with an element of
-/// several regions if they have the same rows (one list from the same bit on); else it takes 3 more for each of these.
-/// Whether they have takes a destination 3 cycles for each region. Where rows are judged, only those groups are asked for whose entries can lead
-/// nowhere or whose lengths vary: `Wanted::row` of a message has the bytes of the others. A region of a destination
-/// takes a cycle for each lane, and 4 more, when its first walk begins, unless the destination before had the same.
-/// Where destinations take turns, a turn takes 7 more, and one for each block of ids.
+/// several regions if the regions have the same rows (one list, from the same bit on); else the unit takes 3 more
+/// cycles for each region. To find whether the regions have the same rows takes a destination 3 cycles for each region.
+/// Where rows are judged, only those groups are asked for whose entries can lead nowhere or whose lengths vary:
+/// `Wanted::row` of a message has the bytes of the others. When the first walk of a destination's region begins, it
+/// takes a cycle for each lane and 4 more, unless the destination before had the same region. A turn of a destination
+/// takes 7 more cycles, and one for each block of ids.
 ///
-/// The lists of the first 32 destinations are asked for before the first walk, in 4 cycles each, and from then on one
-/// more at the beginning of each destination; each as far as its first window, of the destination's first region. That
-/// ends at the first destination which has no list, or one with ids, which is the list of all.
+/// The first windows of the lists of the first 32 destinations are asked for before the first walk, in 4 cycles each,
+/// and one more list at the beginning of each destination. Only the list of a destination's first region is asked for.
+/// This ends at the first destination that has no list, or whose list has ids, which all destinations share.
 ///
 /// # Inputs
 /// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it
@@ -185,13 +188,13 @@ pub struct Lister<const RECORDS: usize> {
     pub bounds: Signal<In, Bounds>,
     /// Properties of that set that only sets with kinds have.
     pub set_kinds: Signal<In, SetKinds>,
-    /// Lanes that are wanted, and the ends of messages and destinations.
+    /// Lanes that are wanted, and the beginnings and ends of destinations and the ends of messages.
     pub wanted: Stream<Out, Wanted>,
     /// The plan that was asked for is made.
     pub plan_done: Signal<In, Bit>,
     /// The plan.
     pub plan: Signal<In, Plan>,
-    /// Reads of lists, and of pointers to further records, one at a time.
+    /// Reads of lists, and of pointers to further records of one chain at a time.
     pub read: Stream<Out, HostReadRequest>,
     /// Answers of these reads.
     pub line: Flow<In, HostReadBeat>,
@@ -209,7 +212,7 @@ pub struct Lister<const RECORDS: usize> {
     pub kept: Signal<In, Bit>,
     /// Bytes of all messages that were judged; valid while `quiet`.
     pub total: Signal<In, Bits<TOTAL>>,
-    /// Nothing is under way.
+    /// Nothing is under way: no wanted lane, read, value or token.
     pub quiet: Signal<In, Bit>,
     /// Protection domain of the request's keys.
     pub pd: Signal<Out, Bits<32>>,
@@ -234,7 +237,7 @@ pub struct Lister<const RECORDS: usize> {
     /// Destination whose list is asked for.
     scout: DFF<Bits<DEST_COUNT>>,
     scout_after: Signal<Local, Bits<DEST_COUNT>>,
-    /// It is the only one for now.
+    /// Only one list is asked for before the next walk.
     is_one: DFF<Bit>,
     /// More destinations have lists than those that were asked for.
     has_more: DFF<Bit>,
@@ -262,7 +265,7 @@ pub struct Lister<const RECORDS: usize> {
     turns: DFF<Bit>,
     /// Destinations are judged without turns, because some have failed.
     plainly: DFF<Bit>,
-    /// The destinations of the request share the region at hand, whose rows have ids.
+    /// The destinations of the request share the current region, whose rows have ids.
     shares: Signal<Local, Bit>,
     /// The first destination that is judged has its first turn.
     starts: Signal<Local, Bit>,
@@ -270,21 +273,23 @@ pub struct Lister<const RECORDS: usize> {
     last_dest: Signal<Local, Bit>,
     #[init(Constant::new(0x1_ffff_ffff.into()))]
     no_stop: Constant<Bits<33>>,
-    /// First row of the chunk, and of the next one.
+    /// First row of the chunk.
     chunk: DFF<Bits<33>>,
+    /// First row of the next chunk.
     chunk_end: Signal<Local, Bits<33>>,
     log_chunk: DFF<Bits<4>>,
     last_chunk: Signal<Local, Bit>,
     /// The next destination has its turn.
     passes: Signal<Local, Bit>,
-    /// The next destination has had a turn.
+    /// The next destination has had a turn in this walk.
     goes_on: Signal<Local, Bit>,
     standings: Ram<STANDING_BITS, 1, DEST_INDEX>,
     standing_in: Flatten<Standing, STANDING_BITS>,
     standing_new: Signal<Local, Standing>,
     standing: Restore<Standing, STANDING_BITS>,
-    /// Number of rows that are sent, and of bytes that they have in all if each of them fills a chunk.
+    /// Number of rows that are sent.
     selected: DFF<Bits<33>>,
+    /// Bytes of these rows in all if each of them filled a chunk.
     room: DFF<Bits<TOTAL>>,
     most_total: [Signal<Local, Bits<TOTAL>>; CHUNKS],
     most_dests: [Signal<Local, Bits<11>>; CHUNKS],
@@ -324,14 +329,14 @@ pub struct Lister<const RECORDS: usize> {
     places: Lutram<PLACE_BITS, 4, 1>,
     place_in: Flatten<Place, PLACE_BITS>,
     place_out: Restore<Place, PLACE_BITS>,
-    /// The position at the beginning of the message at hand.
+    /// Positions in the regions at the beginning of the current message.
     kept_places: Lutram<PLACE_BITS, 4, 1>,
     kept_fresh: DFF<Bits<16>>,
     kept_region: DFF<Bits<5>>,
     copied: DFF<Bits<5>>,
     place_index: Signal<Local, Bits<4>>,
 
-    // How rows are walked.
+    // Plans of the regions: groups of lanes, and the bytes of a row.
     plans: Lutram<PLAN_BITS, 4, 2>,
     plan_behind: Restore<Plan, PLAN_BITS>,
     region_behind: Signal<Local, Bits<4>>,
@@ -345,11 +350,13 @@ pub struct Lister<const RECORDS: usize> {
     planned_set: DFF<Bits<11>>,
     lane: DFF<Bits<4>>,
     last_of_set: Signal<Local, Bit>,
-    /// Groups of a row to be asked for; the first of them, and the one at hand.
+    /// Groups of a row to be asked for, each by its first lane.
     groups: DFF<Bits<16>>,
     groups_new: Signal<Local, Bits<16>>,
     lowest: FirstSet<16, 4>,
+    /// First of these groups.
     first_group: DFF<Bits<4>>,
+    /// Current group.
     group: DFF<Bits<4>>,
     #[init(Constant::new(0xfffe.into()))]
     behind_0: Constant<Bits<16>>,
@@ -372,14 +379,15 @@ pub struct Lister<const RECORDS: usize> {
     is_loaded: Signal<Local, Bit>,
     /// The lines of the region's first block are asked for before its walk.
     preloads: DFF<Bit>,
-    /// After the region's plan: how its rows are walked depends on all regions.
+    /// After the region's plan: the survey of all regions continues.
     surveys_on: Signal<Local, Bit>,
     lacks: Signal<Local, Bit>,
     /// The row is in the block behind the one whose lines were asked for.
     is_next: Signal<Local, Bit>,
     block_end: Signal<Local, Bits<33>>,
-    /// Lanes of bits that are left, and whether their second lines are asked for.
+    /// Lanes of bits whose lines are still to be asked for.
     bits_left: DFF<Bits<16>>,
+    /// The second lines of the block are asked for.
     second: DFF<Bit>,
     lowest_bits: FirstSet<16, 4>,
     /// Number of the unit's bits that do not fill a byte yet.
@@ -397,9 +405,10 @@ pub struct Lister<const RECORDS: usize> {
     counted: DFF<Bits<37>>,
     first_count: DFF<Bits<37>>,
     unequal: DFF<Bit>,
-    /// Units of the message so far, and those that it had when it was measured.
+    /// Units of the message so far.
     units: DFF<Bits<32>>,
     units_new: Signal<Local, Bits<32>>,
+    /// Units that the message had when it was measured.
     measured: DFF<Bits<32>>,
     target: Signal<Local, Bits<32>>,
     complete: Signal<Local, Bit>,

@@ -4,7 +4,7 @@ use super::{Lister, ListerPhase, ListerState, PROTECTION};
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Lister<RECORDS> {
-    /// Position of the walk.
+    /// Reads the stored position of the walk in the current region.
     #[hdl_gen]
     pub(super) fn look_at_position(&mut self) {
         self.is_fresh.next = self.fresh.q.val().get_bit(self.region_index.val().index());
@@ -55,7 +55,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         }
     }
 
-    /// Stores the positions in all regions.
+    /// Stores the positions in all regions, one a cycle, at the beginning of a message that is measured.
     #[hdl_gen]
     pub(super) fn keep(&mut self) {
         self.kept_places.write_enable.next = true;
@@ -67,7 +67,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         }
     }
 
-    /// Restores the positions in all regions.
+    /// Restores the positions in all regions, one a cycle, to send the message that was measured.
     #[hdl_gen]
     pub(super) fn recall(&mut self) {
         self.places.write_enable.next = true;

@@ -6,7 +6,7 @@ use crate::request::{BITMAPPED, DEST_COUNT, POINTER_MAPPED, STRIDED};
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Lister<RECORDS> {
-    /// The destination and the region at hand.
+    /// Properties of the current destination and region.
     #[hdl_gen]
     pub(super) fn look_at_region(&mut self) {
         self.dest_at.next = self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
@@ -39,7 +39,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.region_index.next = self.region.q.val().get_bits::<4>(0);
     }
 
-    /// How the region's rows are walked.
+    /// Stores the region's plan when it is made, and reads that of the current region.
     #[hdl_gen]
     pub(super) fn look_at_plan(&mut self) {
         self.plan_in.record.next = self.plan.val();
@@ -60,7 +60,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         }
     }
 
-    /// The next region of a unit, or the first one of the next unit.
+    /// Finds the next region of a unit, or the first one of the next unit, and the next group of the current region.
     #[hdl_gen]
     pub(super) fn find_next_region(&mut self) {
         self.region_behind.next = self.region_index.val() + 1;
@@ -107,7 +107,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             || (self.turns.q.val() && (self.state.q.val() == ListerState::Head));
         self.finds.next = self.state.q.val() == ListerState::Rows;
         self.finder.clear.next = self.start.val() || self.restarts.val();
-        // What it looks at of a region is alike in united ones, but for the set's number.
+        // United regions are the same to the finder but for the set's number, which is that of the first one.
         self.finder.set.next = self.set.q.val();
         self.finder.base.next =
             self.index.q.val().get_bits::<6>(0) - bit_cast::<6, 4>(self.region_index.val());
@@ -184,7 +184,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             }
             self.loaded_new.next.high = self.loaded_new.val().low + (bits::<33>(1) << LOG_BLOCK);
         }
-        // The walk has not begun yet.
+        // The destination's regions are still being surveyed, before its walk begins.
         self.surveys_on.next = self.joint.val()
             && self.is_alike.q.val()
             && !self.united.q.val()
@@ -207,10 +207,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.finder.linked.next = self.linked.val();
     }
 
-    /// Finds out whether all regions of a unit have the same rows, one region after the other.
+    /// Finds whether all regions of a unit have the same rows, one region after the other.
     #[hdl_gen]
     pub(super) fn survey(&mut self) {
-        // The bytes of a row are known two cycles after its plan.
+        // The bytes of a row are known two cycles after the plan of its region.
         self.lane.d.next = 0.into();
         self.wait.d.next = self.wait.q.val() + 1;
         if !self.region.q.val().any() {
@@ -220,7 +220,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.list_first.d.next = self.set_kinds.val().first;
         }
         if !self.like.val() || !self.is_alike.q.val() {
-            // Regions are walked on their own.
+            // The regions have rows of their own: they are walked one by one.
             self.carry.d.next = 0.into();
             self.region.d.next = 0.into();
             self.set.d.next = self.head.q.val().first_set;
@@ -261,7 +261,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.first_group.d.next = self.lowest.index.val();
         self.group.d.next = self.lowest.index.val();
         self.state.d.next = ListerState::Rows;
-        // The lanes are looked at once, not again after each message. A region without rows needs no plan.
+        // A region's plan is made once, not for each message. A region without rows needs none.
         if self.set_info.val().count.any()
             && !self.planned.q.val().get_bit(self.region_index.val().index())
         {
@@ -298,7 +298,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             if self.surveys_on.val() {
                 self.state.d.next = ListerState::Survey;
             }
-            // Lines of bits come with the lists then; that these lead to rows of the first block is not known yet.
+            // The lines of bits of the first block are read with the lists, before it is known whether the block has
+            // rows that are wanted.
             if self.judging.val()
                 && self.plan_now.val().bits.any()
                 && !self.has_loaded.q.val().get_bit(self.slot.val().index())

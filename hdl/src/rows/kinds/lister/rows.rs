@@ -6,7 +6,8 @@ use crate::request::{POINTER_MAPPED, STRIDED};
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Lister<RECORDS> {
-    /// Bytes of a row that need no entry. Bits that no other lane follows may continue in the unit's next element.
+    /// Counts the bytes of a row whose entries are not asked for. Bits at its end may continue in the unit's next
+    /// element.
     #[hdl_gen]
     pub(super) fn count_bytes(&mut self) {
         self.lead.next = bit_cast::<5, 3>(self.carry.q.val()) + self.plan_now.val().lead;
@@ -32,7 +33,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.row_bytes.d.next = bit_cast::<33, 32>(self.plan_now.val().bytes)
             + bit_cast::<33, 5>(self.bit_bytes.q.val());
         if self.by_lane.val() {
-            // Each lane is asked for.
+            // Each lane is asked for, so that its bytes are not counted here.
             self.row_bytes.d.next = bit_cast::<33, 5>(self.bit_bytes.q.val());
         }
         if self.united.q.val() {
@@ -41,7 +42,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.unit_sum.next = self.unit_bytes.q.val() + self.row_bytes.q.val();
     }
 
-    /// A group of a row is wanted, unless a state says otherwise.
+    /// Asks for the current group of the current row, unless a state asks for something else.
     #[hdl_gen]
     pub(super) fn want_group(&mut self) {
         self.wanted.valid.next = self.has_row.val() && self.asks.val() && !self.lacks.val();
@@ -139,10 +140,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         }
     }
 
-    /// Has lines of bits read, for the block of the row at hand or, before the walk, for the first one.
+    /// Has lines of bits read, for the block of the current row or, before the walk, for the region's first block.
     #[hdl_gen]
     pub(super) fn load_bits(&mut self) {
-        // The first lines, unless they were the second ones of the block before; then the second lines.
+        // First lines are asked for, unless they were the second lines of the block before; then second lines.
         self.wanted.task.next = LOAD.into();
         self.wanted.first.next = self.lowest_bits.index.val();
         self.wanted.lane.next = self.lowest_bits.index.val();
@@ -203,7 +204,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         }
         // The length of a message that is measured again is not kept.
         self.wanted.unit_end.next = self.phase.q.val() != ListerPhase::Ahead;
-        // A check element by element has no messages yet.
+        // A check of regions with rows of their own has no messages: they are measured element by element later.
         self.wanted.valid.next = !self.measures_later.val();
         self.copied.d.next = 0.into();
         if self.wanted.ready.val() || !self.wanted.valid.val() {

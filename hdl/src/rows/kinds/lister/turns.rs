@@ -1,14 +1,15 @@
 //! Turns of destinations that share a region.
 //!
-//! The rows of a partitioned request are walked chunk by chunk: each destination has a turn in each chunk, and entries of
-//! neighbouring rows are read at about the same time. The destinations of WRITEs are judged one after the other, because
-//! the lengths of each one's messages are kept side by side. If anything fails where rows are judged in turns, all
-//! destinations are judged anew without: the first one that fails decides.
+//! The rows of a partitioned request are walked chunk by chunk: each destination has a turn in each chunk, so that the
+//! entries of neighbouring rows are read at about the same time. The destinations of WRITEs are judged one after the
+//! other, because the lengths of each one's messages are kept side by side. If a destination fails where rows are
+//! judged in turns, all destinations are judged anew without turns: the first one that fails decides the status.
 //!
-//! Where rows are sent, the placer fetches what the chunk's rows have next to each other for all of them. A chunk has a power of
-//! two of rows, whose bytes fit a window of the placer, if all rows are about as long as they were on average when they
-//! were judged. There are no turns if a chunk would have fewer than 64 rows, which are long enough to be fetched by
-//! themselves; if it would have fewer than four rows for each destination; or if less than half of the rows are sent.
+//! Where rows are sent in turns, the placer fetches neighbouring bytes of a chunk once for all destinations. A chunk
+//! has a power of two of rows. Their bytes fit a window of the placer if the rows are as long as they were on average
+//! when they were judged. Rows are sent without turns if a chunk would have fewer than 64 rows, because rows of that
+//! length can be fetched by themselves; if it would have fewer than four rows for each destination; if less than half
+//! of the rows are sent; or if the lengths of a WRITE's messages are not kept.
 
 use super::super::giver::TOTAL;
 use super::super::record::LOG_CHUNK_PART;
@@ -20,7 +21,7 @@ use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Lister<RECORDS> {
-    /// The destination that has its turn next, and the chunk of rows.
+    /// Finds the destination whose turn is next, and the end of the chunk of rows.
     #[hdl_gen]
     pub(super) fn look_at_turn(&mut self) {
         self.last_dest.next = self.index.q.val() + 1 == self.dests.val();
@@ -67,13 +68,13 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.standing.bits.next = self.standings.read_data.val();
     }
 
-    /// How many rows a chunk has.
+    /// Computes the number of rows of a chunk where rows are sent, and whether turns are worthwhile there.
     #[hdl_gen]
     pub(super) fn size_chunk(&mut self) {
         if self.takes.val() && self.judging.val() && (self.phase.q.val() == ListerPhase::Check) {
             self.selected.d.next = self.selected.q.val() + 1;
         }
-        // While the walk settles, nothing of this changes.
+        // The results are used in state `Settle` when all is quiet: nothing that they depend on changes then.
         self.room.d.next = (bit_cast::<TOTAL, 33>(self.selected.q.val()) << LOG_CHUNK_PART)
             + (bit_cast::<TOTAL, 33>(self.selected.q.val()) << (LOG_CHUNK_PART + 1));
         self.many.next =

@@ -1,4 +1,4 @@
-//! The walk with the tables that it reads, as one block.
+//! Block that consists of the walk of kinds and the tables that it reads.
 
 use crate::context::ConfigWrite;
 use crate::request::{DEST_COUNT, LaneKind, SetKinds};
@@ -7,7 +7,7 @@ use crate::rows::sequencer::tables::{DestInfo, SetInfo, Tables};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;
 
-/// So few that many requests have more messages.
+/// Binary logarithm of the lengths of messages that are kept: few enough that many requests have more messages.
 const LOG_LENGTHS: usize = 4;
 
 /// A lane as the decoder writes it.
@@ -25,7 +25,7 @@ pub struct LaneOf {
     pub number: Bits<32>,
 }
 
-/// A set.
+/// A set as the decoder writes it.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct SetOf {
     pub set: Bits<11>,
@@ -46,7 +46,7 @@ pub struct SetOf {
     pub pd: Bits<32>,
 }
 
-/// A destination.
+/// A destination as the decoder writes it.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct DestOf {
     pub dest: Bits<10>,
@@ -60,7 +60,7 @@ pub struct DestOf {
     pub partition: Bits<16>,
 }
 
-/// What is looked at of a token.
+/// Fields of a token that tests look at.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Given {
     pub set: Bits<11>,
@@ -81,7 +81,7 @@ pub struct Given {
     pub dest_end: Bit,
 }
 
-/// A request, and its end.
+/// A request that is to be walked.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Asked {
     pub slot: Bits<8>,

@@ -1,4 +1,4 @@
-//! Many chains at once, against following one after the other.
+//! Compares the records of many chains that are followed at once with those of following one after the other.
 
 use crate::rows::kinds::chaser::Chaser;
 use crate::testing;
@@ -15,7 +15,7 @@ fn library() -> Library {
     testing::library("chaser", Chaser::default)
 }
 
-/// Heads of chains, and of each record the pointer to the next one; `None` cannot be read.
+/// Heads of chains, and for each record the pointer to the next one; `None` if it cannot be read.
 #[derive(Default)]
 struct Lists {
     heads: Vec<u64>,
@@ -24,7 +24,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// A chain of so many records, whose last one leads to `last`.
+    /// Adds a chain of `records` records, the last of which leads to `last`.
     fn chain(&mut self, random: &mut Random, records: u64, last: Option<u64>) {
         let mut places = Vec::new();
         for _ in 0..records {
@@ -41,7 +41,7 @@ impl Lists {
         }
     }
 
-    /// Records in their order, up to the first one that leads nowhere, and whether there is one.
+    /// Records in their order, up to the first pointer that leads nowhere, and whether there is such a pointer.
     fn found(&self) -> (Vec<u64>, bool) {
         let mut found = Vec::new();
         for head in &self.heads {
@@ -105,7 +105,7 @@ impl<'a> Around<'a> {
         self.bench.set("linked_valid", u64::from(due.is_some()));
         if let Some((_, pointer)) = due {
             self.under_way.pop_front();
-            // What could not be read may look well.
+            // A pointer that could not be read looks valid, and must not be used.
             self.bench.set("linked_pointer", pointer.unwrap_or(LOW));
             self.bench.set("linked_error", u64::from(pointer.is_none()));
         }
@@ -122,7 +122,7 @@ impl<'a> Around<'a> {
         self.most_under_way = self.most_under_way.max(self.under_way.len());
     }
 
-    /// Follows all chains; the cycles that this takes.
+    /// Follows all chains. Returns the cycles that this takes.
     fn follow(&mut self, lists: &Lists) -> u64 {
         let (expected, fails) = lists.found();
         self.bench.set("limit", lists.limit);
@@ -156,7 +156,7 @@ impl<'a> Around<'a> {
         assert!(self.under_way.is_empty() && self.bench.get("busy") == 0);
         (0..50).for_each(|_| self.step(lists));
         assert_eq!(self.reads, reads, "nothing is read any more");
-        // What waits to leave must not be dropped while it is offered to the monitor.
+        // A record that waits to leave must not be dropped while it is offered to the monitor.
         let mut silent = 0;
         while silent < 4 {
             self.step(lists);
@@ -197,13 +197,13 @@ fn records_are_those_of_one_chain_after_the_other() {
                         1 => Some(LOW - 1),
                         2 => Some(HIGH + 1),
                         3 => Some(u64::MAX - 3),
-                        // A cycle.
+                        // The chain leads into a chain that exists already.
                         _ => lists.next.keys().next().copied().or(last),
                     };
                 }
                 lists.chain(&mut random, records, last);
             }
-            // Records more than there may be.
+            // Some chains have more records than the limit.
             if random.below(8) == 0 {
                 lists.limit = longest - 1;
             }
@@ -221,7 +221,7 @@ fn hops_of_64_chains_share_a_round_trip() {
     const LATENCY: u64 = 300;
     let library = library();
     let mut random = Random::new(3);
-    // Chains, records of each, round trips, and reads at once.
+    // Chains, records of each, round trips, and largest number of reads at once.
     for (chains, records, trips, most) in
         [(64, 8, 8, 64), (1, 8, 8, 1), (16, 8, 8, 16), (128, 8, 16, 64), (1, 500, 500, 1)]
     {
@@ -235,7 +235,7 @@ fn hops_of_64_chains_share_a_round_trip() {
             "{chains} chains of {records}: {cycles} cycles, {} reads at once",
             around.most_under_way
         );
-        // A hop takes a few cycles beside its round trip, each record one to leave.
+        // A hop takes a few cycles beside its round trip, and each record takes a cycle to leave.
         let least = trips * (LATENCY + 8) + chains * records + 64;
         assert!(cycles <= least, "{cycles} cycles");
         assert_eq!(around.most_under_way, most);

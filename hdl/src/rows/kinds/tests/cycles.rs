@@ -1,4 +1,4 @@
-//! What rows cost, beside the round trips of a request.
+//! Cycles that rows take, beside the round trips of a request.
 
 use super::bench::WithTables;
 use super::{ALL, Around, BASE, POOL, SIZE, expected, library};
@@ -14,9 +14,10 @@ use drdma_verilated::testbench::{Random, STALLS};
 const ROWS: u32 = 500;
 /// Cycles of a read of host memory.
 const LATENCY: u64 = 300;
-/// Reads that nothing goes on beside, at most: the bitmap, a table, four buffers, and the first entries of two walks.
+/// Largest number of reads that the walk waits for: the bitmap, a table, four buffers, and the first entries of two
+/// walks.
 const TRIPS: u64 = 8;
-/// The table of four buffers.
+/// Host address of the table of four buffers.
 const TABLE: u64 = BASE + POOL;
 
 /// Columns in host memory, behind a pool of random bytes and a table of buffers there.
@@ -33,7 +34,7 @@ impl Columns {
         Self { memory, entries: Vec::new() }
     }
 
-    /// A column more, of these entries.
+    /// Adds a column with the given entry for each row.
     fn with(mut self, kind: Kind, entry: impl Fn(u32) -> Vec<u8>) -> Self {
         let offset = BASE + self.memory.len() as u64;
         self.memory.extend((0..=ROWS).flat_map(entry));
@@ -90,7 +91,8 @@ fn dictionary(width: u32) -> Kind {
     Kind::Dictionary { log_entry: 1, values: BASE + 64, width, count: 9, lkey: ALL }
 }
 
-/// A row takes a cycle for each entry that is followed where it is judged, and where it is sent one for each token, at least one each, whatever else it has.
+/// A row takes a cycle for each entry that is followed where it is judged, and a cycle for each token where it is sent;
+/// at least one each, whatever else it has.
 #[test]
 fn a_row_takes_a_cycle_for_each_entry_and_each_token() {
     let views = Kind::Views { table: TABLE, count: 4, lkey: ALL };
@@ -99,7 +101,7 @@ fn a_row_takes_a_cycle_for_each_entry_and_each_token() {
     let eight = |columns: Columns| (0..8).fold(columns, |columns, _| fixed(columns));
     let bit = |columns: Columns| columns.with(Kind::Bits { first: 3 }, |row| vec![row as u8]);
     let text = |columns: Columns| columns.with(strings(), |row| word(row * 30).into());
-    // What is there, then the cycles of a row that is judged, and of one that is sent.
+    // Name, columns, and cycles of a row that is judged and of one that is sent.
     let cases = [
         ("fixed", fixed(Columns::new()), 1, 1),
         ("eight columns of 8 B", eight(Columns::new()), 1, 1),
@@ -126,7 +128,7 @@ fn a_row_takes_a_cycle_for_each_entry_and_each_token() {
     for (name, columns, judged, given) in cases {
         let cycles = columns.cycles();
         println!("{name}: {cycles} cycles, {:.2} a row", cycles as f64 / f64::from(ROWS));
-        // A word of 64 bits takes one more, and a message two.
+        // A word of 64 bits of the bitmap takes one more cycle, and a message two.
         let rows = u64::from(ROWS);
         let most = rows * (judged + given) + 2 * (rows.div_ceil(64) + 2 * rows / 10);
         assert!(
@@ -140,7 +142,7 @@ fn a_row_takes_a_cycle_for_each_entry_and_each_token() {
 struct Lists {
     /// Records of each chain.
     lengths: Vec<u64>,
-    /// Of each record beside its pointer.
+    /// Extents of each record, beside its pointer.
     entries: Vec<Entry>,
 }
 
@@ -148,7 +150,7 @@ impl Lists {
     const RECORD: u64 = 32;
     const NEXT: u64 = 24;
 
-    /// Cycles of a SEND to so many destinations of all records, 64 in a message.
+    /// Cycles of a SEND of all records to each of `destinations` destinations, 64 in a message.
     fn cycles(&self, library: &drdma_verilated::Library, destinations: usize) -> u64 {
         let records: u64 = self.lengths.iter().sum();
         let mut memory = Random::new(7).bytes(POOL as usize);
@@ -157,7 +159,7 @@ impl Lists {
         for length in &self.lengths {
             heads.extend(if *length == 0 { 0 } else { at(first) }.to_le_bytes());
             for record in first..first + length {
-                // An offset of 10 and one of 40, then whatever, then the pointer.
+                // Offsets 10 and 40, then bytes of no meaning, then the pointer.
                 memory
                     .extend([10_u32.to_le_bytes(), 40_u32.to_le_bytes(), [3; 4], [4; 4]].concat());
                 memory.extend([5; 8]);
@@ -216,14 +218,14 @@ fn hops_of_many_chains_share_their_round_trips() {
     let text = Entry { offset: 0, lkey: 0, kind: strings() };
     let whatever = Entry { offset: 8, lkey: 0, kind: Kind::Fixed { width: 8 } };
     let mixed: Vec<u64> = (0..64).map(|chain| chain % 17).collect();
-    // Chains, what is sent of a record, destinations; round trips one after the other, and cycles of a row.
+    // Name, lengths of chains, extents of a record, destinations, round trips one after the other, cycles of a row.
     let cases = [
         ("64 chains of 8", vec![8; 64], vec![fixed], 1, 8, 2),
         ("64 chains of 0 to 16", mixed, vec![fixed], 1, 16, 2),
         ("a chain of 200", vec![200], vec![fixed], 1, 200, 2),
         ("200 chains of 8", vec![8; 200], vec![fixed], 1, 4 * 8, 2),
         ("64 chains of 8, 3 destinations", vec![8; 64], vec![fixed], 3, 3 * 8, 3 * 2),
-        // A read for each string and walk, 64 of which share a round trip; and three tokens.
+        // Each walk reads the offsets of each string; 64 of these reads share a round trip. A row has three tokens.
         ("64 chains of 8 with strings", vec![8; 64], vec![text, whatever], 1, 8 + 2 * 8, 4),
     ];
     for (name, lengths, entries, destinations, trips, row) in cases {
@@ -231,19 +233,21 @@ fn hops_of_many_chains_share_their_round_trips() {
         let lists = Lists { lengths, entries };
         let cycles = lists.cycles(&library, destinations);
         println!("{name}: {cycles} cycles, {:.1} round trips", cycles as f64 / LATENCY as f64);
-        // The list is read first, and reads of 64 chains are issued in 128 cycles. A hop takes 12 more than its trip.
+        // The list is read first, and reads of 64 chains are issued in 128 cycles. A hop takes 12 cycles more than a
+        // trip.
         let most = (trips + 2) * (LATENCY + 12) + 128 + records * row + 200;
         assert!(cycles <= most, "{name}: {cycles} cycles instead of {most}");
     }
 }
 
-/// Columns of 8 B that may be null: so many values, and bits of validity, in regions of 16 columns at most.
+/// Columns of 8 B that may be null: numbers of columns of values and of bits, in regions of 16 columns at most.
 struct Nullable {
     values: usize,
     bits: usize,
     rows: u32,
     destinations: usize,
-    /// By ids, in one region; else by a bitmap for each destination, values and bits each in regions of their own.
+    /// Rows are selected by ids, in one region; else by a bitmap for each destination, with values and bits in separate
+    /// regions.
     by_ids: bool,
     /// Each destination has columns of bits of its own.
     apart: bool,
@@ -252,7 +256,7 @@ struct Nullable {
 }
 
 impl Nullable {
-    /// Cycles of a SEND of each row to one of the destinations, 20 in a message.
+    /// Cycles of a SEND of each row to one of the destinations, 20 rows in a message.
     fn cycles(&self, library: &drdma_verilated::Library) -> u64 {
         let mut random = Random::new(7);
         let mut memory = random.bytes(POOL as usize);
@@ -338,7 +342,7 @@ impl Nullable {
     }
 }
 
-/// Bits side by side take a cycle together, in a region of their own as well.
+/// Neighbouring lanes of bits take a cycle together, also in a region of their own.
 #[test]
 fn bits_of_validity_take_a_cycle_together() {
     let library = testing::library("kinds_many", WithTables::<4000>::default);
@@ -360,7 +364,7 @@ fn bits_of_validity_take_a_cycle_together() {
             "{values} values, {bits} bits, {rows} rows, {destinations} destinations, by ids {by_ids}"
         );
         println!("{context}: {cycles} cycles, {:.2} a row", cycles as f64 / f64::from(rows));
-        // A row takes one where it is judged, and where it is sent one for 64 B and one for 16 bits.
+        // A row takes a cycle where it is judged, and where it is sent one for each 64 B and one for each 16 bits.
         let (rows, destinations) = (u64::from(rows), destinations as u64);
         let row = 1 + (values.div_ceil(8) + bits.div_ceil(16)) as u64;
         let words = 2 * destinations * rows.div_ceil(64);
@@ -368,27 +372,27 @@ fn bits_of_validity_take_a_cycle_together() {
         // Lines of bits: a cycle to ask for one, four to store it. Regions and their lanes are looked at twice.
         let lines = 5 * destinations * bits as u64 * (rows / 512 + 2);
         let heads = 2 * destinations * ((values + bits) as u64 + 40);
-        // Lists and bits come together; then again, of blocks whose lines were not asked for with the lists.
+        // Lists and first lines of bits share a round trip; lines of further blocks take another one.
         let trips = if rows <= 512 { 1 } else { 2 } * LATENCY + 100;
         let most = row * rows + words + messages + lines + heads + trips;
         assert!(cycles <= most, "{context}: {cycles} cycles instead of {most}");
     }
 }
 
-/// Lists and lines of bits of all destinations share round trips: how many there are is seen from what a longer trip
-/// costs.
+/// Lists and lines of bits of all destinations share round trips. Their number is found from the cycles that a longer
+/// round trip costs.
 #[test]
 fn lists_and_bits_share_their_round_trips() {
     let library = testing::library("kinds_many", WithTables::<4000>::default);
-    // Values, bits, rows, destinations, by ids, whether bits are apart; round trips in all.
+    // Columns of values and of bits, rows, destinations, by ids, whether bits are apart, and round trips in all.
     let cases = [
         (4, 0, 128, 1, false, false, 1),
         (4, 0, 128, 2, false, false, 1),
         (4, 0, 128, 16, false, false, 1),
-        // More than have their lists asked for at once; then more than lists are kept.
+        // More destinations than lists are asked for at once; then more than lists are kept.
         (4, 0, 256, 64, false, false, 1),
         (4, 0, 512, 100, false, false, 2),
-        // 5 KB, and more than 32 KiB, which are not kept.
+        // Ids of 5 KB, and of more than 32 KiB, which are not kept from walk to walk.
         (1, 0, 5000, 1, true, false, 1),
         (1, 0, 35000, 1, true, false, 2),
         (16, 16, 128, 2, false, false, 1),

@@ -1,4 +1,4 @@
-//! Random regions with kinds, and what they lead to.
+//! Random regions with kinds, and the memory that they lead to.
 
 use super::{ALL, BASE, NOWHERE, POOL, SIZE};
 use drdma_abi::work_request::{Chain, Element};
@@ -7,20 +7,21 @@ use drdma_semantics::region::{Column, Extent, Region};
 use drdma_verilated::testbench::Random;
 use std::ops::Range;
 
-/// Where data begin whose first byte is before their memory region.
+/// Host address of data whose first byte lies before their memory region.
 const HEAD: u64 = BASE - 1;
-/// Bytes of data that end with their memory region, and where these begin.
+/// Bytes of data that end with their memory region.
 pub const TAIL_BYTES: u64 = 4200;
+/// Host address at which these begin.
 const TAIL: u64 = BASE + SIZE - TAIL_BYTES;
 
-/// Host memory: a pool of random bytes, then what was made for regions.
+/// Host memory: a pool of random bytes, then the lists, columns and tables of regions.
 ///
-/// With `hole`, a part of it that regions name and that holds no bytes of values: the host does not answer for it.
+/// `hole` is a part of lists, entries or tables, if any, whose reads the host answers with an error.
 pub struct Maker<'a> {
     pub random: &'a mut Random,
     pub memory: Vec<u8>,
     pub hole: Option<Range<usize>>,
-    /// What a request's regions name, each by itself: nothing else may be read to find values.
+    /// Ranges that a request's regions name: each read that finds values must lie in one of them.
     pub named: Vec<Range<u64>>,
 }
 
@@ -42,13 +43,14 @@ impl Maker<'_> {
         at
     }
 
-    /// Bytes that lead to values, and are none: now and then the host does not answer for them, or for the last of them.
+    /// Puts bytes that lead to values, but are none. Now and then the host does not answer for them, or for the last
+    /// ones.
     pub fn put_read(&mut self, bytes: &[u8]) -> u64 {
         let is_hole = self.hole.is_none() && !bytes.is_empty() && self.one_in(80);
         self.memory.resize(self.memory.len() + 64 * usize::from(is_hole), 0x5a);
         let at = self.put(bytes);
         if is_hole {
-            // From the beginning, or from a block on whose entries are read together.
+            // The hole begins with the bytes, or with a block of entries.
             let (mut from, end) = (at, at + bytes.len() as u64);
             let block = (at + self.random.below(bytes.len() as u64)).next_multiple_of(256);
             if block < end && self.one_in(2) {
@@ -60,7 +62,7 @@ impl Maker<'_> {
         at
     }
 
-    /// A kind that leads elsewhere, or fixed.
+    /// A random kind: fixed, or one whose entries lead elsewhere.
     fn kind(&mut self) -> Kind {
         let pool = BASE + self.random.below(POOL / 2);
         match self.random.below(4) {
@@ -77,7 +79,7 @@ impl Maker<'_> {
             2 => {
                 let count = self.range(1, 9) as u32;
                 let bad = self.one_in(40);
-                // One more than there are: what lies behind the table would be a buffer.
+                // One buffer more than the table has: an index past its end would find a valid buffer.
                 let table: Vec<u8> = (0..count + 1)
                     .flat_map(|i| {
                         let lkey = if bad && i == count / 2 { NOWHERE } else { ALL };
@@ -99,8 +101,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The end of a value that begins at an offset: now and then it is the end of its memory region, or a byte
-    /// behind it.
+    /// End of a value that begins at offset `from`: now and then the end of its memory region, or a byte behind it.
     fn value_end(&mut self, data: u64, from: u64) -> u64 {
         if data == TAIL && self.one_in(30) {
             return TAIL_BYTES + u64::from(self.one_in(3));
@@ -109,7 +110,7 @@ impl Maker<'_> {
         from + more
     }
 
-    /// An entry by itself.
+    /// Bytes of a random entry.
     fn entry(&mut self, kind: &Kind) -> Vec<u8> {
         let wrong = self.one_in(400);
         let short = |value: u64, log: u8| value.to_le_bytes()[..1 << log].to_vec();
@@ -120,7 +121,7 @@ impl Maker<'_> {
                 let before = data == HEAD && self.one_in(60);
                 let from = if before { 0 } else { self.range(1, 4000) };
                 let to = if wrong && !before { from - 1 } else { self.value_end(data, from) };
-                // Offsets that lead back into the data, around 2^64.
+                // Offsets may lead back into the data, around 2^64.
                 let around = 0_u64.wrapping_sub(0x4000);
                 let (from, to) = match log_entry {
                     3 if self.one_in(400) => (from + around, to + around),
@@ -153,7 +154,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A column of so many rows.
+    /// A column of `rows` rows.
     fn column(&mut self, rows: u32) -> Entry {
         if self.one_in(4) {
             let offset = BASE + self.random.below(POOL / 2);
@@ -188,7 +189,7 @@ impl Maker<'_> {
         (0..self.range(1, 5)).map(|_| self.column(rows)).collect()
     }
 
-    /// Extents of records, and the records' bytes, each with 8 B at its end.
+    /// Extents of records, the bytes of all records, each with 8 B at its end, and the bytes of a record.
     fn records(&mut self, count: u64, most: u64) -> (Vec<Entry>, Vec<u8>, u64) {
         let kinds: Vec<Kind> = (0..self.range(1, most)).map(|_| self.kind()).collect();
         let mut offset = self.random.below(9);
@@ -212,7 +213,7 @@ impl Maker<'_> {
         (entries, bytes, size)
     }
 
-    /// So many chains; `units` is how many records they have in all if that must be so, each of one value.
+    /// A region of `count` chains. With `units`, they have this number of records in all, each of one value.
     pub fn chains(&mut self, count: u64, units: Option<u64>) -> Region {
         let total = units.unwrap_or_else(|| self.range(1, 30));
         let most = if units.is_some() { 1 } else { 3 };
@@ -232,7 +233,7 @@ impl Maker<'_> {
                 let this = record + i;
                 let mut to = if i + 1 == len { end } else { at + (this + 1) * size };
                 if self.one_in(60) {
-                    // A cycle, or a pointer outside.
+                    // The chain has a cycle, or a pointer outside of its bounds.
                     to = if self.one_in(2) { at + record * size } else { at + (1 << 40) };
                 }
                 let place = (this * size + next) as usize;
@@ -253,7 +254,7 @@ impl Maker<'_> {
         Region::Kinds(Kinds { rows, entries })
     }
 
-    /// A region; `units` is how many it has if that must be so, each of one value.
+    /// A random region. With `units`, it has this number of units, each of one value.
     pub fn region(&mut self, units: Option<u64>) -> Region {
         let count = units.unwrap_or_else(|| self.range(0, 24));
         let most = if units.is_some() { 1 } else { 4 };

@@ -1,4 +1,4 @@
-//! Which reads find the entries of columns, and that what is kept of them is that of the request.
+//! Reads of the entries of columns: how often each block is read, and that no block serves another request.
 
 use super::{ALL, Around, BASE, POOL, SIZE, expected, library};
 use drdma_abi::work_request::{MessageLayout, Opcode};
@@ -10,16 +10,16 @@ use drdma_semantics::request::{Destination, Request};
 use drdma_verilated::testbench::Random;
 use std::ops::Range;
 
-/// Bytes that are read together at most, at a multiple of as many.
+/// Bytes of a block: the most that one read has.
 const BLOCK: u64 = 256;
 /// Host address that is a multiple of 4,096, where columns begin.
 const COLUMNS: u64 = (BASE + POOL).next_multiple_of(4096);
-/// Where lists begin.
+/// Host address where lists of rows begin.
 const LISTS: u64 = BASE + SIZE / 2;
 /// Bytes of a value.
 const VALUE: u32 = 3;
 
-/// Columns of strings in host memory, and what is selected of them.
+/// Columns of strings in host memory, and the lists that select their rows.
 struct Strings {
     memory: Vec<u8>,
     rows: u32,
@@ -35,7 +35,7 @@ impl Strings {
         Self { memory, rows, entries: Vec::new(), columns: Vec::new(), lists: LISTS }
     }
 
-    /// A column more, of strings that are found by offsets of 2^`log` bytes at an address.
+    /// Adds a column of strings, whose offsets of 2^`log` bytes begin at host address `at`.
     fn with(mut self, at: u64, log: u8) -> Self {
         let kind = Kind::Offsets { log_entry: log, data: BASE, lkey: ALL };
         self.entries.push(Entry { offset: at, lkey: ALL, kind });
@@ -44,7 +44,7 @@ impl Strings {
         self
     }
 
-    /// Writes the offsets: those of the first row's value is `first`.
+    /// Writes the offsets; that of the first row's value is `first`.
     fn fill(&mut self, first: u32) {
         for (entry, column) in self.entries.iter().zip(&self.columns) {
             let Kind::Offsets { log_entry, .. } = entry.kind else { unreachable!() };
@@ -90,7 +90,7 @@ impl Strings {
         }
     }
 
-    /// Each row to one of so many destinations.
+    /// Request that sends each row to one of this many destinations, by random ids.
     fn by_ids(&mut self, destinations: u16) -> Request {
         let mut random = Random::new(9);
         let ids: Vec<u8> =
@@ -110,7 +110,7 @@ impl Strings {
         request
     }
 
-    /// These rows to a destination each.
+    /// Request with a destination for each list of rows, by bitmaps.
     fn by_bitmaps(&mut self, lists: &[&[u32]]) -> Request {
         let mut destinations = Vec::new();
         for list in lists {
@@ -124,8 +124,8 @@ impl Strings {
         Self::request(destinations)
     }
 
-    /// Walks a request, whose messages must be those of the semantics. Says how often each block of the columns was
-    /// read. No read leaves what the columns name, or its block.
+    /// Walks a request, and compares its messages with those of the semantics. Returns the number of reads of each
+    /// block of the columns. No read leaves the columns and lists.
     fn walk(&self, around: &mut Around<'_>, request: &Request) -> Vec<u64> {
         around.memory = Segments::new().with(BASE, self.memory.clone());
         around.named = self.columns.clone();
@@ -155,7 +155,7 @@ impl Strings {
     }
 }
 
-/// All destinations and both walks share what was read, wherever the column begins.
+/// All destinations and both walks share the blocks that were read, wherever the column begins.
 #[test]
 fn a_block_of_entries_is_read_once_a_request() {
     let library = library();
@@ -167,7 +167,7 @@ fn a_block_of_entries_is_read_once_a_request() {
         assert!(reads.iter().all(|reads| *reads == 1), "{shift}, {log}: {reads:?}");
     }
     // Entries over the end of the first block are read by themselves, each once in each walk, because the block was not
-    // read from the beginning of a line on. There are two if offsets are not at multiples of their size.
+    // read from the beginning of a line on. There are two such entries if offsets are not at multiples of their size.
     for (shift, log, over) in [(4, 2, 1), (63, 2, 2), (200, 2, 1), (8, 3, 1), (3, 3, 2)] {
         let mut strings = Strings::new(2048).with(COLUMNS + shift, log);
         let request = strings.by_ids(8);
@@ -177,7 +177,7 @@ fn a_block_of_entries_is_read_once_a_request() {
     }
 }
 
-/// Columns of several lanes have places of their own if all fit.
+/// Blocks of several lanes have places of their own if all fit.
 #[test]
 fn columns_at_like_addresses_are_kept_together() {
     let library = library();
@@ -192,7 +192,7 @@ fn columns_at_like_addresses_are_kept_together() {
     assert!(reads.iter().all(|reads| *reads == 1), "{reads:?}");
 }
 
-/// What takes the place of a block is not taken for it.
+/// A block that takes the place of another is not mistaken for it.
 #[test]
 fn lanes_whose_blocks_have_one_place_take_turns() {
     let library = library();
@@ -206,7 +206,7 @@ fn lanes_whose_blocks_have_one_place_take_turns() {
     }
 }
 
-/// Nothing that was read for one request is taken for another, however many are between them.
+/// No block that was read for one request serves another, however many requests lie between them.
 #[test]
 fn what_the_host_writes_between_requests_is_seen() {
     let library = library();
@@ -227,14 +227,14 @@ fn what_the_host_writes_between_requests_is_seen() {
     }
 }
 
-/// Entries of a block that cannot be read fail, and nothing else does, before and after.
+/// Entries of a block that cannot be read fail; other entries do not, nor do requests before and after.
 #[test]
 fn entries_of_an_unreadable_block_fail() {
     let library = library();
     for seed in 0..3 {
         let mut around = Around::new(&library, seed);
         let mut strings = Strings::new(500).with(COLUMNS, 2);
-        // Rows of block 1 and those of the others; row 63 ends in block 1, row 127 begins there.
+        // Rows with and without bytes in block 1: the entry of row 63 ends there, that of row 127 begins there.
         let inside: [&[u32]; 5] = [&[70], &[63], &[127], &[0, 100, 400], &[63, 64]];
         let outside: [&[u32]; 3] = [&[0, 62], &[128], &[1, 62, 128, 130, 400]];
         let unreadable = (COLUMNS + BLOCK - BASE) as usize..(COLUMNS + 2 * BLOCK - BASE) as usize;
@@ -243,7 +243,7 @@ fn entries_of_an_unreadable_block_fail() {
             let request = strings.by_bitmaps(&lists);
             strings.walk(&mut around, &request);
             around.memory = super::segments(&strings.memory, Some(unreadable.clone()));
-            // What is not to be trusted looks well.
+            // The answer with an error has the valid bytes, which must not be used.
             around.behind = strings.memory.clone();
             let status = expected(&request, false, &around.memory).unwrap_err();
             let walked = around.walk(&request, false);
@@ -266,7 +266,7 @@ fn entries_over_the_end_of_a_block_are_put_together() {
         for (shift, log) in [(0, 2), (64, 3), (192, 2), (8, 3), (60, 2), (3, 3), (255, 2), (1, 2)] {
             let at = COLUMNS + shift;
             let row_at = |place: u64| ((place - at - 1) >> log) as u32;
-            // The row over the end of the first block, and that over the end of the one behind.
+            // The row whose entry lies over the end of the first block, or of the second one.
             for over in [row_at(COLUMNS + BLOCK), row_at(COLUMNS + 2 * BLOCK)] {
                 let (before, behind) = (over.saturating_sub(1), over + 2);
                 let cases: [&[&[u32]]; 8] = [
@@ -283,7 +283,7 @@ fn entries_over_the_end_of_a_block_are_put_together() {
                     let mut strings = Strings::new(200).with(at, log);
                     let request = strings.by_bitmaps(lists);
                     let reads = strings.walk(&mut around, &request);
-                    // See above: in the first block there may be two that are read by themselves.
+                    // As in the first test, two entries of the first block may be read by themselves in each walk.
                     let alone = if shift % 64 == 0 { 0 } else { 2 * 2 * lists.len() as u64 };
                     let context = format!("{shift}, {log}, {lists:?}: {reads:?}");
                     assert!(reads[0] <= 1 + alone, "{context}");

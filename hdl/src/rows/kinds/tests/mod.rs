@@ -1,4 +1,4 @@
-//! What is given against what the semantics say, message by message.
+//! Compares the messages of the walk with those of the semantics, one by one.
 
 mod bench;
 mod chaser;
@@ -26,17 +26,20 @@ use generate::{Maker, TAIL_BYTES};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Host memory, whose first part is a pool of random bytes.
+/// Host address at which memory begins.
 const BASE: u64 = 0x0012_3400_0000_0ff0;
+/// Number of random bytes at the beginning of memory.
 const POOL: u64 = 1 << 14;
+/// Bytes of memory.
 const SIZE: u64 = 1 << 19;
 const PD: u32 = 9;
-/// The keys of all memory, and of memory that is not there.
+/// Key of all memory.
 const ALL: u32 = 0x0100_0003;
+/// Key of memory that does not exist.
 const NOWHERE: u32 = 0x0300_0005;
 const LOG_MTU: u32 = 8;
 
-/// So few that many requests have more records of chains.
+/// Records of chains that are kept: few enough that many requests have more.
 const FEW_RECORDS: usize = 12;
 
 fn library() -> Library {
@@ -64,7 +67,7 @@ fn entries() -> Vec<MemoryRegionEntry> {
     vec![entry(ALL, BASE, SIZE), entry(NOWHERE, BASE + SIZE, SIZE)]
 }
 
-/// What a lane has, as the decoder writes it.
+/// A lane as the decoder writes it: `kind` has its kind, `log_entry`, `width`, `addr` and `number`.
 struct LaneOf {
     base: u64,
     step: u64,
@@ -95,7 +98,7 @@ fn plain(base: u64, step: u64, len: u64) -> LaneOf {
     LaneOf { base, step, len, kind: [0; 5] }
 }
 
-/// Memory is exchanged for this in that cycle, and again each so many cycles.
+/// Exchanges the host's memory for `memory` in cycle `due`, and again every `every` cycles.
 struct Change {
     due: u64,
     every: u64,
@@ -114,13 +117,13 @@ struct Around<'a> {
     /// Base, step and length of each lane, by set and lane.
     lanes: BTreeMap<(u64, u64), [u64; 3]>,
     next_set: u64,
-    /// The host changes memory.
+    /// Change that the host makes to memory, if any.
     change: Option<Change>,
-    /// All of memory, with what the host does not answer for.
+    /// All bytes of memory, for answers with an error; empty if these have zeros.
     behind: Vec<u8>,
-    /// See [`Maker::named`]; of a request that may be read anywhere none.
+    /// Ranges that may be read, as in [`Maker::named`]; empty if all of memory may be read.
     named: Vec<Range<u64>>,
-    /// All reads, in their order.
+    /// Ranges of all reads, in their order.
     reads: Vec<Range<u64>>,
 }
 
@@ -199,7 +202,7 @@ impl<'a> Around<'a> {
             let mut data = vec![0; bytes as usize];
             let error = self.memory.read(addr, &mut data).is_err();
             if error && !self.behind.is_empty() {
-                // What is not to be trusted may look well.
+                // The answer with an error has the valid bytes, which must not be used.
                 let from = (addr - BASE) as usize;
                 data.copy_from_slice(&self.behind[from..from + bytes as usize]);
             }
@@ -219,7 +222,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// Writes a set; `ids` are those of a partitioned region: address, bytes.
+    /// Writes a set. `ids` are the address and the bytes of an id of a partitioned region.
     fn set(&mut self, region: &Region, ids: Option<(u64, u64)>) {
         let set = self.next_set;
         self.next_set = (set + 1) % 2048;
@@ -316,8 +319,8 @@ impl<'a> Around<'a> {
         );
     }
 
-    /// Walks a request: its status with the destination that failed, and for each destination its messages with their announced
-    /// lengths, the last one perhaps without an end, and whether it has ended.
+    /// Walks a request. Returns its status with the destination that failed, and for each destination its messages with
+    /// their announced lengths, the message without an end if there is one, and whether the destination has ended.
     fn walk(&mut self, request: &Request, ud: bool) -> Walked {
         let is_write = request.opcode.is_write();
         let shared = self.next_set;
@@ -385,7 +388,7 @@ impl<'a> Around<'a> {
                     assert_eq!(word.u64("slot"), 5);
                     data.copy_from_slice(&word.u64("data").to_le_bytes()[..bytes]);
                 } else {
-                    // One lane, a part of one lane, or several whole lanes.
+                    // The token has one lane, a part of one lane, or several whole lanes.
                     assert_eq!(token.u64("piece") == 1, first == last);
                     let (mut at, row) = (0, token.u64("row"));
                     for lane in first..=last {
@@ -423,11 +426,11 @@ struct Walked {
     status: (u8, u16),
     given: Vec<Dest>,
     cycles: u64,
-    /// Estimated blocks of each chunk.
+    /// Estimated number of blocks of each chunk.
     chunks: Vec<u64>,
 }
 
-/// What the semantics say of a request.
+/// Messages of each destination by the semantics, or the status and the destination that fails.
 fn expected(
     request: &Request,
     ud: bool,
@@ -494,7 +497,7 @@ fn random_request(maker: &mut Maker<'_>) -> (Request, bool) {
             row_mask = RowMask::Element;
         }
         for _ in 0..1 + maker.random.below(3) {
-            // Some destinations have none.
+            // Some destinations have no regions.
             let regions = if maker.random.below(15) == 0 { 0 } else { 1 + maker.random.below(3) };
             let mut units = None;
             if row_mask == RowMask::Element && regions > 1 {
@@ -504,7 +507,7 @@ fn random_request(maker: &mut Maker<'_>) -> (Request, bool) {
             if units.is_some() && maker.random.below(15) == 0 {
                 list[0] = maker.region(units.map(|units| units + 1));
             }
-            // Regions of the same rows, as values and their validity are.
+            // The regions have the same rows, like columns of values and of their validity.
             if units.is_some() && maker.random.below(2) == 0 {
                 let rows = loop {
                     match maker.region(units) {
@@ -540,7 +543,7 @@ fn random_request(maker: &mut Maker<'_>) -> (Request, bool) {
     (request, ud)
 }
 
-/// A request, and the host's memory.
+/// A random request, and the host's memory.
 struct Made {
     request: Request,
     ud: bool,
@@ -607,8 +610,8 @@ fn messages_are_those_of_the_semantics() {
     assert!(failures.len() == 3 && bytes > 50_000, "{failures:?}, {bytes} bytes");
 }
 
-/// The host changes what leads to values while they are found: whatever it becomes, no token leaves the memory of the
-/// request's keys, and no message is of another length than it says.
+/// The host changes lists and entries while values are found: whatever they become, no token leaves the memory of the
+/// request's keys, and no message has another length than the announced one.
 #[test]
 fn memory_that_changes_leads_nowhere_else() {
     let library = library();
@@ -663,7 +666,7 @@ fn memory_that_changes_leads_nowhere_else() {
     assert!(statuses[&0] > 50 && statuses[&4] > 50, "{statuses:?}");
 }
 
-/// A SEND of a column of 4 B by a bitmap of so many rows for each destination, at these addresses.
+/// A SEND of a column of 4 B, with a bitmap of `rows` rows for each destination, at the addresses of `bitmaps`.
 fn by_bitmaps(bitmaps: &[u64], rows: u32, column: Entry) -> Request {
     let region = |bitmap| {
         let rows = Selection::Bitmap { bitmap, first: 0, rows, lkey: ALL };
@@ -692,8 +695,8 @@ fn by_bitmaps(bitmaps: &[u64], rows: u32, column: Entry) -> Request {
     }
 }
 
-/// A list is asked for before it is known whether the walk comes to it: one that cannot be read fails the request for
-/// its own destination, and not at all if an earlier one fails.
+/// A list is asked for before it is known whether the walk comes to it: a list that cannot be read fails the request
+/// for its own destination, and only if no earlier destination fails.
 #[test]
 fn a_list_that_cannot_be_read_counts_when_the_walk_comes_to_it() {
     const ROWS: u32 = 40_000;
@@ -702,7 +705,7 @@ fn a_list_that_cannot_be_read_counts_when_the_walk_comes_to_it() {
     let mut random = Random::new(5);
     let mut memory = random.bytes(POOL as usize);
     memory.resize(SIZE as usize, 0);
-    // A few rows of each list, which is as long as ten windows.
+    // A few rows are selected by each list, which is as long as ten windows.
     let lists: Vec<u64> = (0..40).map(|index| BASE + POOL + 5008 * index).collect();
     for list in &lists {
         for _ in 0..6 {
@@ -712,10 +715,10 @@ fn a_list_that_cannot_be_read_counts_when_the_walk_comes_to_it() {
     }
     let of = |index: u64| (lists[index as usize] - BASE) as usize;
     let values = Entry { offset: BASE + POOL, lkey: ALL, kind: Kind::Fixed { width: 4 } };
-    // Indices of which there is no value, in some rows.
+    // Some rows have indices of which the dictionary has no value.
     let dictionary = Kind::Dictionary { log_entry: 0, values: BASE, width: 4, count: 1, lkey: ALL };
     let indices = Entry { offset: BASE + POOL, lkey: ALL, kind: dictionary };
-    // What cannot be read: a list from its first window or a later one on.
+    // Bytes that cannot be read: in the first window of a list, or in a later one.
     let holes = [
         None,
         Some(of(0)..of(0) + 1000),

@@ -1,4 +1,4 @@
-//! Destinations of a partitioned request take turns.
+//! Tests of the turns that destinations of a partitioned request take.
 
 use super::bench::WithTables;
 use super::{ALL, Around, BASE, Change, FEW_RECORDS, POOL, SIZE, Walked, expected};
@@ -12,7 +12,7 @@ use drdma_semantics::request::{Destination, Request};
 use drdma_verilated::Library;
 use drdma_verilated::testbench::{Random, STALLS};
 
-/// Cycles of a read of host memory: so few that 64 reads at once delay nothing.
+/// Cycles of a read of host memory; few enough that no walk waits because 64 reads are under way.
 const LATENCY: u64 = 40;
 
 /// A table whose rows are partitioned by ids.
@@ -21,7 +21,7 @@ struct Table {
     destinations: u16,
     /// Bytes of an id.
     width: u64,
-    /// Columns of 8 B, of strings, of views, of indexes of one byte, and of bits.
+    /// Numbers of columns of 8 B, of strings, of views, of indexes of one byte, and of bits.
     columns: [usize; 5],
     /// Largest number of bytes of a string.
     longest: u64,
@@ -42,13 +42,13 @@ const STRINGS: Table = Table {
     of: |row| scattered(row) % 8,
 };
 
-/// A number that looks random.
+/// Number of 16 bits that looks random, and depends on the row only.
 fn scattered(row: u32) -> u16 {
     (row.wrapping_mul(0x9e37_79b1) >> 16) as u16
 }
 
 impl Table {
-    /// The request, the host's memory and where ids are there.
+    /// Returns the request, the host's memory and the offset of the ids in it.
     fn make(&self) -> (Request, Vec<u8>, usize) {
         let mut random = Random::new(7);
         let mut memory = random.bytes(POOL as usize);
@@ -137,7 +137,7 @@ impl Table {
         (request, memory, ids)
     }
 
-    /// Walks the request, and compares what is given with what the semantics say.
+    /// Walks the request, and compares its messages with those of the semantics.
     fn walk(&self, around: &mut Around<'_>, ud: bool) -> Walked {
         let (request, memory, _) = self.make();
         around.memory = Segments::new().with(BASE, memory);
@@ -160,7 +160,7 @@ fn library() -> Library {
     testing::library("kinds", WithTables::<FEW_RECORDS>::default)
 }
 
-/// A last destination without regions names the set behind, which is the next request's: one with ids.
+/// A last destination without regions names the set behind those of its request: here another request's, with ids.
 #[test]
 fn a_set_of_another_request_gives_no_turns() {
     let library = library();
@@ -180,12 +180,12 @@ fn a_set_of_another_request_gives_no_turns() {
     assert_eq!(lengths.collect::<Vec<Vec<_>>>(), [vec![4], vec![1], vec![]]);
 }
 
-/// Whatever the destinations have of each chunk, each one is given its messages.
+/// Each destination gets its messages, however the rows of a chunk are divided among the destinations.
 #[test]
 fn turns_make_the_same_messages() {
     let library = library();
     let uneven: fn(u32) -> u16 = |row| (scattered(row) % 16).saturating_sub(12);
-    // The name, the table, whether datagrams are sent, and the chunks.
+    // Name, table, whether datagrams are sent, and number of chunks.
     let cases = [
         ("eight destinations", Table { ..STRINGS }, false, 8),
         ("a row for each of 8 in turn", Table { of: |row| row as u16 % 8, ..STRINGS }, false, 8),
@@ -301,7 +301,7 @@ fn turns_make_the_same_messages() {
     }
 }
 
-/// The first destination with an error decides, whichever is met first, and whatever the error is.
+/// The first destination with an error decides the status, whichever error is met first and whatever it is.
 #[test]
 fn the_first_destination_that_fails_is_named() {
     let library = library();
@@ -334,7 +334,7 @@ fn the_first_destination_that_fails_is_named() {
     assert!(statuses.len() > 8, "{statuses:?}");
 }
 
-/// The estimated blocks are those of the rows, and some more for the ends of columns.
+/// The estimated number of blocks is that of the rows' bytes, and eight more for the ends of columns.
 #[test]
 fn a_short_request_says_how_few_blocks_its_chunk_has() {
     let library = library();
@@ -344,7 +344,7 @@ fn a_short_request_says_how_few_blocks_its_chunk_has() {
 }
 
 /// The host writes other ids while the rows are walked: a message is as long as it says, or the request fails. Ids are
-/// kept from walk to walk unless there are as many as here: the first and the last ones are then read for each
+/// kept from walk to walk unless there are as many as in this test: the first and the last ids are then read for each
 /// destination, and again when the rows are sent.
 #[test]
 fn ids_that_change_between_the_walks_change_no_length() {
@@ -390,14 +390,14 @@ fn ids_that_change_between_the_walks_change_no_length() {
     assert!(statuses[&0] > 3 && statuses[&4] > 3, "{statuses:?}");
 }
 
-/// What turns cost, beside the round trips of a request.
+/// Cost of turns in cycles, beside the round trips of a request.
 #[test]
 fn a_turn_takes_few_cycles() {
     let library = library();
     let mut around = Around::new(&library, 0);
     around.bench.stall(STALLS[0]);
     around.latency = LATENCY;
-    // Columns, the destinations' ids, and cycles of a row that is judged and of one that is sent.
+    // Ids by the number of destinations; then columns, and cycles of a row that is judged plus one that is sent.
     let two: fn(u32) -> u16 = |row| scattered(row) % 2;
     let eight: fn(u32) -> u16 = |row| scattered(row) % 8;
     let many: fn(u32) -> u16 = |row| scattered(row) % 64;
