@@ -94,6 +94,9 @@ const STAGES: usize = 5;
 /// Largest number of entries that wait for their lanes and products.
 const MOST: u64 = 32;
 
+/// Bits of the place of a column of bits: its address, and its first bit in that byte.
+const COLUMN: usize = 64 + 3;
+
 /// Owner of a read, in `Kinds::owners`.
 const ENTRIES: u64 = 0;
 const LISTER: u64 = 1;
@@ -194,8 +197,8 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     clears: Signal<Local, Bit>,
     planner: Planner,
     /// Of the lanes of four regions: address and first bit of the column whose lines of bits were asked for last.
-    columns: Lutram<67, 6, 1>,
-    column: Signal<Local, Bits<67>>,
+    columns: Lutram<COLUMN, 6, 1>,
+    column: Signal<Local, Bits<COLUMN>>,
     column_at: Signal<Local, Bits<6>>,
 
     // From a wanted lane to the address of its entry.
@@ -323,8 +326,8 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.planner.last.next = self.wanted.q.val().unit_end;
         self.planner.kind.next = self.lane.record.val().kind;
         self.planner.bytes.next = self.lane.record.val().number;
-        self.column.next = (bit_cast::<67, 64>(self.lane.record.val().base) << 3)
-            | bit_cast::<67, 3>(self.lane.record.val().width.get_bits::<3>(0));
+        self.column.next = (bit_cast::<COLUMN, 64>(self.lane.record.val().base) << 3)
+            | bit_cast::<COLUMN, 3>(self.lane.record.val().width.get_bits::<3>(0));
         self.column_at.next = (bit_cast::<6, 2>(self.wanted.q.val().slot) << 4)
             | bit_cast::<6, 4>(self.wanted.q.val().lane);
         self.columns.read_address[0].next = self.column_at.val();

@@ -1,15 +1,12 @@
 //! Tests of the turns that destinations of a partitioned request take.
 
-use super::bench::WithTables;
-use super::{ALL, Around, BASE, Change, FEW_RECORDS, POOL, SIZE, Walked, expected};
-use crate::testing;
+use super::{ALL, Around, BASE, Change, POOL, SIZE, Walked, expected, library};
 use drdma_abi::work_request::{Element, MessageLayout, Opcode};
 use drdma_semantics::kinds::{Entry, Kind};
 use drdma_semantics::memory::Segments;
 use drdma_semantics::partitioned::Partitioned;
 use drdma_semantics::region::{Region, RowMask};
 use drdma_semantics::request::{Destination, Request};
-use drdma_verilated::Library;
 use drdma_verilated::testbench::{Random, STALLS};
 
 /// Cycles of a read of host memory; few enough that no walk waits because 64 reads are under way.
@@ -154,10 +151,6 @@ impl Table {
         }
         walked
     }
-}
-
-fn library() -> Library {
-    testing::library("kinds", WithTables::<FEW_RECORDS>::default)
 }
 
 /// A last destination without regions names the set behind those of its request: here another request's, with ids.
