@@ -56,7 +56,7 @@ pub struct Arguments {
     /// Rows of a batch: one work request sends them to all destinations.
     #[arg(long, value_name = "N", default_value_t = 65536, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     batch_rows: u32,
-    /// Rows of a message (as many as fit the MTU unless told).
+    /// Rows of a message (default: as many as fit the MTU).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rows_per_message: Option<u32>,
     /// Rows that are also sent as plain scatter-gather lists.

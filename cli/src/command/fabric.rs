@@ -55,7 +55,7 @@ pub struct Arguments {
     /// Give up after so many seconds of simulated time without a completion.
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
     timeout: f64,
-    /// Threads that the cards work on; one for each `rtl:` node unless told, as far as there are cores.
+    /// Threads on which the cards work (default: one for each `rtl:` node, as far as there are cores).
     #[arg(long, value_name = "COUNT")]
     threads: Option<usize>,
     /// End with exit code 0 even if requests failed.

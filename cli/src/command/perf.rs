@@ -28,14 +28,14 @@ use serde_json::json;
 
 use super::{Failure, demo::mtu, note, say, tuning::Tuning};
 
-/// Payload bytes of a transfer unless told.
+/// Payload bytes of a transfer, by default.
 const SIZE: u64 = 4096;
 /// The longest transfer.
 const LONGEST: u64 = 1 << 30;
-/// Where `--all` ends unless told: on a simulated card, whose time goes on slowly; and elsewhere.
+/// Where `--all` ends by default: on a simulated card, whose time goes on slowly; and elsewhere.
 const ALL_SIMULATED: u64 = 64 << 10;
 const ALL: u64 = 8 << 20;
-/// Payload bytes of a measurement unless told.
+/// Payload bytes of a measurement, by default.
 const BYTES_SIMULATED: u64 = 2 << 20;
 const BYTES: u64 = 1 << 30;
 /// Clock cycles between two looks at the simulated hardware's completions.

@@ -34,10 +34,10 @@ pub fn schema() -> Value {
 #[serde(deny_unknown_fields)]
 #[schemars(title = "D-RDMA fabric job")]
 pub(super) struct FabricFile {
-    /// Where this schema is, for editors.
+    /// Address of this schema, for editors.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The switch and its links.
@@ -45,7 +45,7 @@ pub(super) struct FabricFile {
     /// The cards.
     #[schemars(length(min = 1, max = MAX_NODES))]
     pub nodes: Vec<Node>,
-    /// What is posted, in this order on each node, and at once on different nodes.
+    /// Requests to post. Each node posts its own in this order; different nodes post at the same time.
     pub steps: Vec<Step>,
 }
 
@@ -53,63 +53,63 @@ pub(super) struct FabricFile {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Network {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Rate of a link in each direction in Gb/s: 100 unless told.
+    /// Rate of a link in each direction in Gb/s (default: 100).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1600))]
     pub gbps: Option<u64>,
-    /// Time through a link in nanoseconds: 500 unless told.
+    /// Time through a link in nanoseconds (default: 500).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1_000_000_000))]
     pub delay_ns: Option<u64>,
-    /// What an output of the switch holds, in KiB: 1024 unless told.
+    /// Room of each output queue of the switch in KiB (default: 1024).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4_194_304))]
     pub queue_kib: Option<u64>,
-    /// Probability that a frame is lost: 0 unless told.
+    /// Probability that a frame is lost (default: 0).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub loss: Option<f64>,
-    /// Probability that a frame comes twice: 0 unless told.
+    /// Probability that the switch duplicates a frame (default: 0).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub duplicate: Option<f64>,
-    /// Probability that up to 8 others overtake a frame: 0 unless told.
+    /// Probability that up to 8 other frames overtake a frame (default: 0).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub reorder: Option<f64>,
-    /// Probability that a bit of a frame is flipped: 0 unless told.
+    /// Probability that a bit of a frame is flipped (default: 0).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub corrupt: Option<f64>,
-    /// A frame that finds more KiB than this in its queue is marked; 0, unless told, marks none.
+    /// The switch marks a frame (ECN) whose queue holds more KiB than this. 0, the default, marks none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 4_194_304))]
     pub ecn_kib: Option<u64>,
-    /// What the faults are drawn from: 0 unless told.
+    /// Seed of the random faults (default: 0).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
 
-/// A card, and what its host has.
+/// A card, and the resources of its host.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Node {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// The URI of a simulated card: soft: or rtl:.
     pub device: String,
-    /// Its addresses.
+    /// The card's addresses.
     pub local: Local,
-    /// Memory that regions lie in; each buffer has a key of its own.
+    /// Memory in which regions lie. Each buffer has a key of its own.
     #[schemars(length(max = 1022))]
     pub buffers: Vec<Buffer>,
-    /// Further keys, each to a region.
+    /// Further keys, one for each region.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1022))]
     pub keys: Option<Vec<Key>>,
@@ -126,19 +126,19 @@ pub(super) struct Node {
     pub qps: Vec<Qp>,
 }
 
-/// What peers may do with memory; nothing unless told.
+/// Access that peers have to memory (default: none).
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Access {
-    /// READ it.
+    /// Peers may READ.
     RemoteRead,
-    /// WRITE to it.
+    /// Peers may WRITE.
     RemoteWrite,
-    /// Execute atomic operations on it.
+    /// Peers may execute atomic operations.
     RemoteAtomic,
 }
 
-/// Memory. It has exactly one of file, hex and size.
+/// A buffer in host memory. It has exactly one of file, hex and size.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub(super) enum Buffer {
@@ -154,17 +154,17 @@ pub(super) enum Buffer {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileBuffer {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// The file, relative to the job file.
     pub file: String,
-    /// What peers may do with it.
+    /// Access that peers have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<Vec<Access>>,
-    /// Addresses that it holds, written over its bytes.
+    /// Addresses that are written over the buffer's bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointers: Option<Vec<Pointer>>,
 }
@@ -173,18 +173,18 @@ pub(super) struct FileBuffer {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HexBuffer {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Two digits a byte.
+    /// The bytes, two hexadecimal digits each.
     #[schemars(regex(pattern = "^([0-9a-fA-F]{2})*$"))]
     pub hex: String,
-    /// What peers may do with it.
+    /// Access that peers have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<Vec<Access>>,
-    /// Addresses that it holds, written over its bytes.
+    /// Addresses that are written over the buffer's bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointers: Option<Vec<Pointer>>,
 }
@@ -193,18 +193,18 @@ pub(super) struct HexBuffer {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SizeBuffer {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Bytes.
     #[schemars(range(max = MAX_BUFFERS))]
     pub size: u64,
-    /// What peers may do with it.
+    /// Access that peers have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<Vec<Access>>,
-    /// Addresses that it holds, written over its bytes.
+    /// Addresses that are written over the buffer's bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointers: Option<Vec<Pointer>>,
 }
@@ -213,31 +213,32 @@ pub(super) struct SizeBuffer {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Key {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Its name, which no buffer of the node has.
+    /// Name, which must differ from the names of the node's buffers.
     pub name: String,
-    /// What it opens: a part of a buffer, or a region with gaps, whose bytes peers address from 0 on.
+    /// The memory that the key opens: a part of a buffer, or a region with gaps. Peers address its packed bytes from 0
+    /// on.
     pub region: Region,
-    /// What peers may do with it; no atomic operations on a region with gaps.
+    /// Access that peers have. A region with gaps takes no atomic operations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<Vec<Access>>,
 }
 
-/// Columns that messages fill row after row, whichever queue pair they come to.
+/// Columns that messages of any queue pair fill, row after row.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Append {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The values of a row, in the order in which messages have them.
+    /// Columns of a row, in the order in which messages carry their values.
     #[schemars(length(min = 1, max = MAX_ELEMENTS))]
     pub columns: Vec<Column>,
-    /// Rows that every column has room for.
+    /// Number of rows for which every column has room.
     #[schemars(range(min = 1))]
     pub capacity: u32,
 }
@@ -246,10 +247,10 @@ pub(super) struct Append {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Srq {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: String,
 }
 
@@ -257,89 +258,89 @@ pub(super) struct Srq {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Qp {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its transport.
+    /// Transport.
     pub transport: Transport,
     /// Path MTU in bytes: 256, 512, 1024, 2048 or 4096.
     #[schemars(extend("enum" = [256, 512, 1024, 2048, 4096]))]
     pub mtu: u32,
-    /// What it is connected to, as node/queue pair; both name each other. A ud queue pair has none.
+    /// The peer, as node/queue pair. Both queue pairs name each other. A ud queue pair has no peer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
-    /// The first packet sequence number that it sends: 0 unless told.
+    /// The first packet sequence number that the queue pair sends (default: 0).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = MAX_24))]
     pub start_psn: Option<u64>,
-    /// The queue key, which ud needs and no other transport has.
+    /// The queue key. ud needs it; no other transport has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qkey: Option<u32>,
-    /// The shared receive queue that it takes from, instead of one of its own.
+    /// The shared receive queue to use, instead of the queue pair's own receive queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub srq: Option<String>,
-    /// An acknowledgement is waited for 4.096 us * 2^timeout, 0 is for ever: 10 unless told (rc).
+    /// The queue pair waits 4.096 us * 2^timeout for an acknowledgement; 0 means for ever (rc; default: 10).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 31))]
     pub timeout: Option<u8>,
-    /// How often in a row something is sent again: 7 unless told (rc).
+    /// Number of times in a row that the queue pair sends a packet again (rc; default: 7).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 7))]
     pub retry_cnt: Option<u8>,
-    /// How often a peer may be not ready, 7 is for ever: 7 unless told (rc).
+    /// Number of times that the peer may answer that it is not ready; 7 means for ever (rc; default: 7).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 7))]
     pub rnr_retry: Option<u8>,
-    /// The code of the time after which a peer that found no receive may try again: 1, 10 us, unless told (rc).
+    /// Code of the time after which a peer that found no receive may try again (rc; default: 1, which is 10 us).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 31))]
     pub min_rnr_timer: Option<u8>,
-    /// READs and atomics under way, in each direction: 16 unless told (rc).
+    /// Largest number of READs and atomics under way, in each direction (rc; default: 16).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 16))]
     pub max_rd_atomic: Option<u8>,
-    /// Differentiated services code point of the packets: 0 unless told.
+    /// Differentiated services code point of the packets (default: 0).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 63))]
     pub dscp: Option<u8>,
-    /// Explicit congestion notification: 0 (none, unless told), 1 or 2 (capable), 3 (congested).
+    /// Explicit congestion notification: 0 (not capable, the default), 1 or 2 (capable), 3 (congestion experienced).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 3))]
     pub ecn: Option<u8>,
-    /// Time to live of the packets: 64 unless told.
+    /// Time to live of the packets (default: 64).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 255))]
     pub ttl: Option<u8>,
 }
 
-/// What a node posts, or a wait of all nodes.
+/// A request that a node posts, or a wait of all nodes.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub(super) enum Step {
-    /// Every node waits.
+    /// All nodes wait.
     Wait(Wait),
     /// A node posts.
     Post(Box<Post>),
 }
 
-/// Every node waits until all that was posted has completed, receives excepted.
+/// All nodes wait until all requests that were posted, except receives, have completed.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wait {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// For all.
+    /// What the nodes wait for.
     pub wait: For,
 }
 
-/// What is waited for.
+/// What nodes wait for.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum For {
-    /// All that was posted.
+    /// All requests that were posted.
     All,
 }
 
@@ -347,15 +348,15 @@ pub(super) enum For {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(tag = "verb", rename_all = "snake_case")]
 pub(super) enum Post {
-    /// To a queue pair's send queue.
+    /// Posts to the send queue of a queue pair.
     PostSend(PostSend),
-    /// To several queue pairs, planned together.
+    /// Posts one request to several queue pairs.
     PostSsqSend(PostSsqSend),
-    /// To a queue pair's receive queue.
+    /// Posts to the receive queue of a queue pair.
     PostRecv(PostRecv),
-    /// To a shared receive queue.
+    /// Posts to a shared receive queue.
     PostSrqRecv(PostSrqRecv),
-    /// The oldest rows of an append region are free again.
+    /// Frees the oldest rows of an append region.
     GiveBack(GiveBack),
 }
 
@@ -377,7 +378,7 @@ pub(super) enum Op {
     CompareAndSwap,
     /// Fetch and add.
     FetchAndAdd,
-    /// SEND that makes the peer's key `remote` invalid.
+    /// SEND that invalidates the peer's key `remote`.
     SendInvalidate,
 }
 
@@ -399,73 +400,73 @@ pub(super) enum SharedOp {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PostSend {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The node that posts.
     pub node: String,
-    /// The name that comes back in the completion.
+    /// Identifier of the request, which its completion reports.
     pub wr_id: u64,
     /// The operation.
     pub op: Op,
-    /// Immediate data, which *_imm needs and no other operation has.
+    /// Immediate data. The operations *_imm need it; no other operation has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imm: Option<u32>,
-    /// How rows become messages: period unless told.
+    /// How rows become messages (default: period).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row_mask: Option<RowMask>,
-    /// Rows in a message: 1 unless told.
+    /// Rows in a message (default: 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows_per_message: Option<u32>,
-    /// The order of the values of a message: rows unless told.
+    /// The order of the values of a message (default: rows).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_layout: Option<MessageLayout>,
-    /// A completion reports its success: true unless told. The last post of a queue before a wait has one.
+    /// A completion reports success (default: true). The last post of a queue before a wait must be signaled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signaled: Option<bool>,
-    /// How it is fetched.
+    /// How the card fetches the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch: Option<Fetch>,
-    /// It waits for the READs and atomics before it.
+    /// The request waits until the READs and atomics before it have completed (default: false).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<bool>,
-    /// The peer's completions are solicited ones: false unless told.
+    /// The peer's completions are solicited (default: false).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub solicited: Option<bool>,
     /// The bytes of the regions, which are contiguous and have 1 to 64 B together, stand in the request and
-    /// are one message: false unless told.
+    /// are one message (default: false).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inline: Option<bool>,
-    /// What the peer's bytes must be to be swapped (compare_and_swap).
+    /// Value with which the peer's memory is compared (compare_and_swap).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compare: Option<u64>,
-    /// What they become then (compare_and_swap).
+    /// Value that is written if both are equal (compare_and_swap).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<u64>,
-    /// What is added to them (fetch_and_add).
+    /// Value that is added to the peer's memory (fetch_and_add).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub add: Option<u64>,
     /// The queue pair's name.
     pub qp: String,
-    /// A buffer or key of another node, as node/name: what a WRITE, a READ or an atomic operation names, or the
-    /// key that becomes invalid.
+    /// A buffer or key of another node, as node/name: the target of a WRITE, a READ or an atomic operation, or the
+    /// key to invalidate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
-    /// Bytes from its start.
+    /// Offset in bytes from its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_offset: Option<u64>,
-    /// An address and a key as they are, instead of remote and remote_offset.
+    /// A literal address and key, instead of remote and remote_offset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Raw>,
-    /// Where each column of a WRITE by columns goes, instead of remote, remote_offset and raw.
+    /// Target of each column of a WRITE by columns, instead of remote, remote_offset and raw.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_REMOTE_COLUMNS))]
     pub remote_columns: Option<Vec<RemoteColumn>>,
-    /// Where a datagram goes, as node/queue pair.
+    /// Target of a datagram, as node/queue pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// What is sent, or where what comes back goes.
+    /// Memory to send, or to fill with the answer of a READ or an atomic operation.
     #[schemars(length(max = MAX_REGIONS))]
     pub regions: Vec<Region>,
 }
@@ -474,41 +475,41 @@ pub(super) struct PostSend {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PostSsqSend {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The node that posts.
     pub node: String,
-    /// The name that comes back in the completion.
+    /// Identifier of the request, which its completion reports.
     pub wr_id: u64,
     /// The operation.
     pub op: SharedOp,
-    /// Immediate data, which *_imm needs and no other operation has.
+    /// Immediate data. The operations *_imm need it; no other operation has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imm: Option<u32>,
-    /// How rows become messages: period unless told.
+    /// How rows become messages (default: period).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row_mask: Option<RowMask>,
-    /// Rows in a message: 1 unless told.
+    /// Rows in a message (default: 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows_per_message: Option<u32>,
-    /// The order of the values of a message: rows unless told.
+    /// The order of the values of a message (default: rows).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_layout: Option<MessageLayout>,
-    /// A completion reports its success: true unless told. The last post of a queue before a wait has one.
+    /// A completion reports success (default: true). The last post of a queue before a wait must be signaled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signaled: Option<bool>,
-    /// How it is fetched.
+    /// How the card fetches the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch: Option<Fetch>,
-    /// It waits for the READs and atomics before it.
+    /// The request waits until the READs and atomics before it have completed (default: false).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<bool>,
-    /// One region for all destinations, with a partition id a row.
+    /// One region for all destinations, with a partition id for each row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partitioned: Option<Partitioned>,
-    /// Where to; no queue pair twice.
+    /// Destinations, each with another queue pair.
     #[schemars(length(min = 1, max = MAX_DESTINATIONS))]
     pub destinations: Vec<Destination>,
 }
@@ -517,59 +518,59 @@ pub(super) struct PostSsqSend {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Destination {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The queue pair's name.
     pub qp: String,
-    /// A buffer or key of another node, as node/name: what a WRITE, a READ or an atomic operation names.
+    /// A buffer or key of another node, as node/name: the target of a WRITE, a READ or an atomic operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
-    /// Bytes from its start.
+    /// Offset in bytes from its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_offset: Option<u64>,
-    /// An address and a key as they are, instead of remote and remote_offset.
+    /// A literal address and key, instead of remote and remote_offset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Raw>,
-    /// Where each column of a WRITE by columns goes, instead of remote, remote_offset and raw.
+    /// Target of each column of a WRITE by columns, instead of remote, remote_offset and raw.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_REMOTE_COLUMNS))]
     pub remote_columns: Option<Vec<RemoteColumn>>,
-    /// Where a datagram goes, as node/queue pair.
+    /// Target of a datagram, as node/queue pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// What is sent, unless the post is partitioned.
+    /// Memory to send, unless the post is partitioned.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_REGIONS))]
     pub regions: Option<Vec<Region>>,
-    /// The id of the rows that it gets, if the post is partitioned.
+    /// Id of the rows that the destination gets, if the post is partitioned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<u16>,
 }
 
-/// Where the values of one column go: a buffer or key of another node, or an address and a key as they are.
+/// Target of the values of one column: a buffer or key of another node, or a literal address and key.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RemoteColumn {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// A buffer or key of another node, as node/name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
-    /// Bytes from its start.
+    /// Offset in bytes from its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_offset: Option<u64>,
-    /// An address and a key as they are, instead of remote and remote_offset.
+    /// A literal address and key, instead of remote and remote_offset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Raw>,
 }
 
-/// An address and a key as they are.
+/// A literal address and key.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Raw {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The address.
@@ -582,20 +583,20 @@ pub(super) struct Raw {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PostRecv {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The node that posts.
     pub node: String,
-    /// The name that comes back in the completion.
+    /// Identifier of the request, which its completion reports.
     pub wr_id: u64,
     /// The queue pair's name.
     pub qp: String,
-    /// What the bytes of a message fill, in order. Left out if it appends.
+    /// Memory that the bytes of a message fill, in order. Leave it out if the receive has `append`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_REGIONS))]
     pub regions: Option<Vec<Region>>,
-    /// The append region that takes the message, instead of regions; not on ud.
+    /// The append region that takes the message, instead of regions. Not on ud.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub append: Option<String>,
 }
@@ -604,16 +605,16 @@ pub(super) struct PostRecv {
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PostSrqRecv {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The node that posts.
     pub node: String,
-    /// The name that comes back in the completion.
+    /// Identifier of the request, which its completion reports.
     pub wr_id: u64,
     /// The queue's name.
     pub srq: String,
-    /// What the bytes of a message fill, in order. Left out if it appends.
+    /// Memory that the bytes of a message fill, in order. Leave it out if the receive has `append`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_REGIONS))]
     pub regions: Option<Vec<Region>>,
@@ -622,18 +623,18 @@ pub(super) struct PostSrqRecv {
     pub append: Option<String>,
 }
 
-/// The oldest rows of an append region are free again.
+/// Frees the oldest rows of an append region.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GiveBack {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// The node.
+    /// The node that owns the append region.
     pub node: String,
     /// The append region's name.
     pub append: String,
-    /// How many.
+    /// Number of rows to free.
     #[schemars(range(min = 1))]
     pub rows: u32,
 }

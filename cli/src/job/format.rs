@@ -57,13 +57,13 @@ fn without_null(schema: &mut Value) {
 #[serde(deny_unknown_fields)]
 #[schemars(title = "D-RDMA job file")]
 pub(crate) struct JobFile {
-    /// Where this schema is, for editors.
+    /// Address of this schema, for editors.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Memory that regions lie in; each buffer has a key of its own.
+    /// Memory in which regions lie. Each buffer has a key of its own.
     #[schemars(length(max = 4094))]
     pub buffers: Vec<Buffer>,
     /// The card's own addresses.
@@ -71,11 +71,11 @@ pub(crate) struct JobFile {
     /// Queue pairs, each connected to one peer.
     #[schemars(length(max = 256))]
     pub qps: Vec<Qp>,
-    /// What is posted, in this order.
+    /// Requests to post, in this order.
     pub posts: Vec<Post>,
 }
 
-/// Memory. It has exactly one of file, hex and size.
+/// A buffer in host memory. It has exactly one of file, hex and size.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Buffer {
@@ -92,14 +92,14 @@ pub(crate) enum Buffer {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileBuffer {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// The file, relative to the job file.
     pub file: String,
-    /// Addresses that it holds, written over its bytes.
+    /// Addresses that are written over the buffer's bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointers: Option<Vec<Pointer>>,
 }
@@ -108,15 +108,15 @@ pub(crate) struct FileBuffer {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HexBuffer {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Two digits a byte.
+    /// The bytes, two hexadecimal digits each.
     #[schemars(regex(pattern = "^([0-9a-fA-F]{2})*$"))]
     pub hex: String,
-    /// Addresses that it holds, written over its bytes.
+    /// Addresses that are written over the buffer's bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointers: Option<Vec<Pointer>>,
 }
@@ -125,15 +125,15 @@ pub(crate) struct HexBuffer {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SizeBuffer {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Bytes.
     #[schemars(range(max = MAX_BUFFERS))]
     pub size: u64,
-    /// Addresses that it holds, written over its bytes.
+    /// Addresses that are written over the buffer's bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointers: Option<Vec<Pointer>>,
 }
@@ -142,7 +142,7 @@ pub(crate) struct SizeBuffer {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Local {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// MAC address, like 02:00:00:00:00:01.
@@ -162,7 +162,7 @@ pub(crate) enum Transport {
     /// Unreliable connection.
     #[expect(dead_code, reason = "no example has it")]
     Uc,
-    /// Unreliable datagrams: one packet a message.
+    /// Unreliable datagrams: each message is one packet.
     #[expect(dead_code, reason = "no example has it")]
     Ud,
 }
@@ -171,14 +171,14 @@ pub(crate) enum Transport {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Qp {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its transport.
+    /// Transport.
     pub transport: Transport,
-    /// Its number on the wire.
+    /// Number of the queue pair on the wire.
     #[schemars(range(min = 1, max = MAX_24))]
     pub qpn: u64,
     /// The number of the peer's queue pair.
@@ -190,29 +190,29 @@ pub(crate) struct Qp {
     /// Path MTU in bytes: 256, 512, 1024, 2048 or 4096.
     #[schemars(extend("enum" = [256, 512, 1024, 2048, 4096]))]
     pub mtu: u32,
-    /// The peer's MAC address, or the gateway's; left out, that which the host knows for dest_ip.
+    /// MAC address of the peer or of the gateway (default: the address that the host knows for dest_ip).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"))]
     pub dest_mac: Option<String>,
     /// The peer's IPv4 address.
     #[schemars(extend("format" = "ipv4"))]
     pub dest_ip: String,
-    /// The queue key, which ud needs and no other transport has.
+    /// The queue key. ud needs it; no other transport has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qkey: Option<u32>,
-    /// Differentiated services code point of the packets; 0 unless told.
+    /// Differentiated services code point of the packets (default: 0).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 63))]
     pub dscp: Option<u8>,
-    /// Explicit congestion notification: 0 (none, unless told), 1 or 2 (capable), 3 (congested).
+    /// Explicit congestion notification: 0 (not capable, the default), 1 or 2 (capable), 3 (congestion experienced).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 3))]
     pub ecn: Option<u8>,
-    /// Time to live of the packets: routers that they may pass; 64 unless told.
+    /// Time to live of the packets, in routers (default: 64).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 255))]
     pub ttl: Option<u8>,
-    /// The 802.1Q tag of the packets, and the VLAN of those that are accepted; no tag unless told.
+    /// The 802.1Q tag of the packets, and the VLAN of the packets that the card accepts (default: no tag).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan: Option<Vlan>,
 }
@@ -224,7 +224,7 @@ pub struct Vlan {
     /// The VLAN's number.
     #[schemars(range(min = 1, max = 4094))]
     pub id: u16,
-    /// Priority code point; 0 unless told.
+    /// Priority code point (default: 0).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 7))]
     pub priority: Option<u8>,
@@ -250,10 +250,10 @@ pub(crate) enum Op {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RowMask {
-    /// The rows of one region after another.
+    /// Messages take the rows of one region after another.
     #[expect(dead_code, reason = "no example has it")]
     Period,
-    /// Element i of every region, for each i.
+    /// Messages take element i of every region, for each i.
     #[expect(dead_code, reason = "no example has it")]
     Element,
 }
@@ -269,30 +269,30 @@ pub(crate) enum MessageLayout {
     Columns,
 }
 
-/// Where the values of one column go.
+/// Target of the values of one column.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteColumn {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Where the first of them goes.
+    /// Address of the first value.
     pub remote_addr: u64,
     /// The remote key.
     pub rkey: u32,
 }
 
-/// How a post's data are fetched; without it, as the card's registers say.
+/// How the card fetches the data of a post. Without it, the card's registers decide.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fetch {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// The longest DMA read in bytes.
+    /// Size of the longest DMA read in bytes.
     #[schemars(extend("enum" = [64, 128, 256, 512, 1024, 2048, 4096]))]
     pub max_read: u32,
-    /// The widest gap in bytes that is read through.
+    /// Size in bytes of the widest gap that the card reads rather than skips.
     #[schemars(range(max = MAX_MERGE_THRESHOLD))]
     pub merge_threshold: u32,
 }
@@ -301,9 +301,9 @@ pub(crate) struct Fetch {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "verb", rename_all = "snake_case")]
 pub(crate) enum Post {
-    /// Sends to one queue pair.
+    /// Posts to the send queue of a queue pair.
     PostSend(PostSend),
-    /// Sends to several queue pairs, planned together.
+    /// Posts one request to several queue pairs.
     PostSsqSend(PostSsqSend),
 }
 
@@ -311,49 +311,49 @@ pub(crate) enum Post {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PostSend {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// The name that comes back in the completion.
+    /// Identifier of the request, which its completion reports.
     pub wr_id: u64,
     /// The operation.
     pub op: Op,
-    /// Immediate data, which *_imm needs and no other operation has.
+    /// Immediate data. The operations *_imm need it; no other operation has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imm: Option<u32>,
-    /// How rows become messages: period unless told.
+    /// How rows become messages (default: period).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row_mask: Option<RowMask>,
-    /// Rows in a message: 1 unless told.
+    /// Rows in a message (default: 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows_per_message: Option<u32>,
-    /// The order of the values of a message: rows unless told.
+    /// The order of the values of a message (default: rows).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_layout: Option<MessageLayout>,
-    /// A completion reports its success: true unless told. The last post of a queue has one.
+    /// A completion reports success (default: true). The last post of a queue must be signaled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signaled: Option<bool>,
-    /// How it is fetched.
+    /// How the card fetches the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch: Option<Fetch>,
     /// The bytes of the regions, which are contiguous and have 1 to 64 B together, stand in the request and
-    /// are one message: false unless told.
+    /// are one message (default: false).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inline: Option<bool>,
     /// The queue pair's name.
     pub qp: String,
-    /// Where a WRITE goes; no SEND has it.
+    /// Remote address of a WRITE. A SEND has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_addr: Option<u64>,
-    /// The remote key of a WRITE; no SEND has it.
+    /// Remote key of a WRITE. A SEND has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rkey: Option<u32>,
-    /// Where each column of a WRITE by columns goes, instead of remote_addr and rkey.
+    /// Target of each column of a WRITE by columns, instead of remote_addr and rkey.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_REMOTE_COLUMNS))]
     pub remote_columns: Option<Vec<RemoteColumn>>,
-    /// What is sent.
+    /// Memory to send.
     #[schemars(length(max = MAX_REGIONS))]
     pub regions: Vec<Region>,
 }
@@ -362,36 +362,36 @@ pub(crate) struct PostSend {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PostSsqSend {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// The name that comes back in the completion.
+    /// Identifier of the request, which its completion reports.
     pub wr_id: u64,
     /// The operation.
     pub op: Op,
-    /// Immediate data, which *_imm needs and no other operation has.
+    /// Immediate data. The operations *_imm need it; no other operation has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imm: Option<u32>,
-    /// How rows become messages: period unless told.
+    /// How rows become messages (default: period).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row_mask: Option<RowMask>,
-    /// Rows in a message: 1 unless told.
+    /// Rows in a message (default: 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows_per_message: Option<u32>,
-    /// The order of the values of a message: rows unless told.
+    /// The order of the values of a message (default: rows).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_layout: Option<MessageLayout>,
-    /// A completion reports its success: true unless told. The last post of a queue has one.
+    /// A completion reports success (default: true). The last post of a queue must be signaled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signaled: Option<bool>,
-    /// How it is fetched.
+    /// How the card fetches the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch: Option<Fetch>,
-    /// One region for all destinations, with a partition id a row.
+    /// One region for all destinations, with a partition id for each row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partitioned: Option<Partitioned>,
-    /// Where to; no queue pair twice.
+    /// Destinations, each with another queue pair.
     #[schemars(length(min = 1, max = MAX_DESTINATIONS))]
     pub destinations: Vec<Destination>,
 }
@@ -400,26 +400,26 @@ pub(crate) struct PostSsqSend {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Destination {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The queue pair's name.
     pub qp: String,
-    /// Where a WRITE goes; no SEND has it.
+    /// Remote address of a WRITE. A SEND has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_addr: Option<u64>,
-    /// The remote key of a WRITE; no SEND has it.
+    /// Remote key of a WRITE. A SEND has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rkey: Option<u32>,
-    /// Where each column of a WRITE by columns goes, instead of remote_addr and rkey.
+    /// Target of each column of a WRITE by columns, instead of remote_addr and rkey.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_REMOTE_COLUMNS))]
     pub remote_columns: Option<Vec<RemoteColumn>>,
-    /// What is sent, unless the post is partitioned.
+    /// Memory to send, unless the post is partitioned.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_REGIONS))]
     pub regions: Option<Vec<Region>>,
-    /// The id of the rows that it gets, if the post is partitioned.
+    /// Id of the rows that the destination gets, if the post is partitioned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<u16>,
 }

@@ -33,7 +33,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> Result<()> {
     println!(
-        "ns of CPU a row, {PARTITIONS} destinations, batches of {ROWS} rows unless told\n\nthe sender:\n"
+        "ns of CPU a row, {PARTITIONS} destinations, batches of {ROWS} rows by default\n\nthe sender:\n"
     );
     println!(
         "| rows | B a row | form | gather | ids | posts | together | take | coalesce | Flight | socket | together | ratio |"

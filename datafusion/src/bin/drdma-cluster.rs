@@ -68,7 +68,7 @@ struct Arguments {
     /// A worker's files on disk have so much at most, those of sorts and joins included.
     #[arg(long, value_name = "MIB", default_value_t = 100 << 10, conflicts_with = "config")]
     disk: u64,
-    /// Where these files are; unless told, in the system's directory for temporary ones.
+    /// Directory of these files (default: the system's directory for temporary files).
     #[arg(long, value_name = "DIR", conflicts_with = "config")]
     spill_directory: Option<PathBuf>,
     /// Be a worker of the process that started this one.

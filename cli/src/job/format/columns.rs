@@ -6,16 +6,16 @@ use serde::Serialize;
 
 use super::{Bitmap, Place};
 
-/// A part of a buffer that views point into.
+/// A part of a buffer into which views point.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ViewBuffer {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The buffer's name.
     pub buffer: String,
-    /// Where it starts.
+    /// Offset in bytes from the buffer's start.
     pub offset: u64,
     /// Bytes.
     pub len: u32,
@@ -25,28 +25,28 @@ pub(crate) struct ViewBuffer {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DictionaryValues {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The buffer's name.
     pub buffer: String,
-    /// Where value 0 is.
+    /// Offset of value 0 in bytes.
     pub offset: u64,
-    /// Bytes of a value.
+    /// Size of a value in bytes.
     #[schemars(range(min = 1))]
     pub width: u32,
 }
 
-/// Where the entries of a column lie.
+/// Place of the entries of a column.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct ColumnEntries {
     /// The buffer of the offsets, views or indices.
     pub buffer: String,
-    /// Where row 0's first offset, view or index is.
+    /// Offset of row 0's first offset, view or index in bytes.
     pub offset: u64,
 }
 
-/// Where the entry of an extent lies.
+/// Place of the entry of an extent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct ExtentEntry {
     /// Bytes from the start of the period or record to the first offset, the view or the index.
@@ -58,30 +58,30 @@ pub(crate) struct ExtentEntry {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Varlen<Entries> {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Where they are.
+    /// Place of the entries.
     #[serde(flatten)]
     pub entries: Entries,
-    /// Bytes of an offset.
+    /// Size of an offset in bytes.
     #[schemars(extend("enum" = [4, 8]))]
     pub width: u32,
-    /// Byte 0 of the data.
+    /// Place of byte 0 of the data.
     pub data: Place,
 }
 
-/// Values that views of 16 B say: up to 12 B in the view, others in a buffer.
+/// Values that views of 16 B describe: up to 12 B stand in the view, longer ones in a buffer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Views<Entries> {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Where they are.
+    /// Place of the entries.
     #[serde(flatten)]
     pub entries: Entries,
-    /// What views point into, by index.
+    /// The parts of buffers into which views point, by index.
     #[schemars(length(max = MAX_VIEW_BUFFERS))]
     pub buffers: Vec<ViewBuffer>,
 }
@@ -90,18 +90,18 @@ pub(crate) struct Views<Entries> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Dictionary<Entries> {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Where they are.
+    /// Place of the entries.
     #[serde(flatten)]
     pub entries: Entries,
-    /// Bytes of an index, little-endian.
+    /// Size of an index in bytes. Indices are little-endian.
     #[schemars(extend("enum" = [1, 2, 4, 8]))]
     pub width: u32,
     /// The values.
     pub values: DictionaryValues,
-    /// How many they are.
+    /// Number of values.
     pub count: u32,
 }
 
@@ -109,9 +109,9 @@ pub(crate) struct Dictionary<Entries> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Column {
-    /// Of another kind than fixed width.
+    /// A column of another kind than fixed width.
     Kind(KindColumn),
-    /// Of fixed width.
+    /// A column of fixed width.
     Fixed(FixedColumn),
 }
 
@@ -133,7 +133,7 @@ pub(crate) enum KindColumn {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FixedKind {
-    /// Of fixed width.
+    /// A column of fixed width.
     #[expect(dead_code, reason = "no example has it")]
     Fixed,
 }
@@ -142,7 +142,7 @@ pub(crate) enum FixedKind {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FixedColumn {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The kind, which may be left out.
@@ -150,9 +150,9 @@ pub(crate) struct FixedColumn {
     pub kind: Option<FixedKind>,
     /// The buffer's name.
     pub buffer: String,
-    /// Where row 0's value is.
+    /// Offset of row 0's value in bytes.
     pub offset: u64,
-    /// Bytes of a value.
+    /// Size of a value in bytes.
     #[schemars(range(min = 1))]
     pub width: u32,
 }
@@ -161,10 +161,10 @@ pub(crate) struct FixedColumn {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Extent {
-    /// Of another kind than a fixed number of bytes.
+    /// An extent that leads to its bytes.
     #[expect(dead_code, reason = "no example has it")]
     Kind(KindExtent),
-    /// So many bytes.
+    /// A run of bytes.
     Fixed(FixedExtent),
 }
 
@@ -185,7 +185,7 @@ pub(crate) enum KindExtent {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FixedExtent {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The kind, which may be left out.

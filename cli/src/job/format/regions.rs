@@ -10,12 +10,12 @@ use super::{Column, Extent};
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Place {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The buffer's name.
     pub buffer: String,
-    /// Bytes from its start.
+    /// Offset in bytes from its start.
     pub offset: u64,
 }
 
@@ -23,12 +23,12 @@ pub(crate) struct Place {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Pointer {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Where it is: bytes from the buffer's start; it has 8 B.
+    /// Offset of the address in the buffer in bytes. An address has 8 B.
     pub offset: u64,
-    /// What it is the address of: a buffer's name and an offset.
+    /// The place to which the address points: a buffer's name and an offset.
     pub to: (String, u64),
 }
 
@@ -36,14 +36,14 @@ pub(crate) struct Pointer {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ids {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The buffer's name.
     pub buffer: String,
-    /// Where the id of row 0 is.
+    /// Offset of the id of row 0 in bytes.
     pub offset: u64,
-    /// Bytes of an id: 1 or 2, little-endian.
+    /// Size of an id: 1 or 2 B, little-endian.
     #[schemars(range(min = 1, max = 2))]
     pub width: u32,
 }
@@ -59,25 +59,25 @@ pub(crate) enum Function {
     Range,
 }
 
-/// What the values of a key are.
+/// Type of the values of a key.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KeyType {
-    /// Signed integers of 1, 2, 4 or 8 B, of a range also of 16 B; dates and timestamps.
+    /// Signed integers of 1, 2, 4 or 8 B (for a range also 16 B), dates and timestamps.
     Integer,
-    /// Unsigned integers of 1, 2, 4, 8 or 16 B, of a range alone.
+    /// Unsigned integers of 1, 2, 4, 8 or 16 B; only for a range.
     #[expect(dead_code, reason = "no example has it")]
     Unsigned,
     /// Floating-point numbers of 4 or 8 B.
     #[expect(dead_code, reason = "no example has it")]
     Float,
-    /// Bits, or bytes that are 0 or not, of murmur3 alone.
+    /// Bits, or bytes that are 0 or not; only for murmur3.
     #[expect(dead_code, reason = "no example has it")]
     Boolean,
-    /// Bytes, or text, of murmur3 alone.
+    /// Bytes, or text; only for murmur3.
     #[expect(dead_code, reason = "no example has it")]
     Bytes,
-    /// Decimals of at most 18 digits, in integers of 16 B, of murmur3 alone.
+    /// Decimals of at most 18 digits, in integers of 16 B; only for murmur3.
     #[expect(dead_code, reason = "no example has it")]
     Decimal,
 }
@@ -86,14 +86,14 @@ pub(crate) enum KeyType {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Key {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// What its values are.
+    /// Type of the values.
     pub key_type: KeyType,
-    /// Its values.
+    /// Place of the values.
     pub column: Column,
-    /// A bit of each row, 0 where it is null; without it, no row is.
+    /// A bit for each row, 0 where the key is null. Without it, no key is null.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validity: Option<Bitmap>,
 }
@@ -102,14 +102,14 @@ pub(crate) struct Key {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Splitters {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The buffer's name.
     pub buffer: String,
-    /// Where the first one is; they have the type and the width of the key.
+    /// Offset of the first splitter in bytes. Splitters have the type and the width of the key.
     pub offset: u64,
-    /// How many they are; there is one partition more.
+    /// Number of splitters. There is one partition more.
     #[schemars(range(max = MAX_SPLITTERS))]
     pub count: u32,
 }
@@ -118,35 +118,35 @@ pub(crate) struct Splitters {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PartitionBy {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The function.
     pub function: Function,
-    /// Partitions of murmur3; no range has it.
+    /// Number of partitions of murmur3. A range does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_PARTITIONS))]
     pub partitions: Option<u32>,
-    /// The seed of murmur3: 42, which is Spark's, unless told; no range has it.
+    /// Seed of murmur3 (default: 42, as in Spark). A range does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u32>,
-    /// The splitters of a range; murmur3 has none.
+    /// Splitters of a range. murmur3 has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub splitters: Option<Splitters>,
-    /// Neighbouring partitions that have one id: 1 unless told.
+    /// Number of neighbouring partitions that have the same id (default: 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
     pub group: Option<u32>,
-    /// The keys; a range has one.
+    /// The keys. A range has one.
     #[schemars(length(min = 1, max = MAX_ELEMENTS))]
     pub keys: Vec<Key>,
 }
 
-/// Rows of some columns, each for the destination that names its id. It has ids or partition_by.
+/// Rows of some columns, each for the destination that names its id. Exactly one of ids and partition_by is present.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Partitioned {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The id of every row.
@@ -155,7 +155,7 @@ pub(crate) struct Partitioned {
     /// How the card makes the id of every row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition_by: Option<PartitionBy>,
-    /// Rows.
+    /// Number of rows.
     pub rows: u32,
     /// The values of a row, in the order sent.
     #[schemars(length(min = 1, max = MAX_ELEMENTS))]
@@ -166,20 +166,20 @@ pub(crate) struct Partitioned {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bitmap {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The buffer's name.
     pub buffer: String,
-    /// Bytes from its start.
+    /// Offset in bytes from its start.
     pub offset: u64,
-    /// Its place in that byte, 0 is the least significant bit: 0 unless told.
+    /// Number of the bit in that byte; 0, the default, is the least significant bit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 7))]
     pub bit: Option<u8>,
 }
 
-/// What is sent, row by row.
+/// Memory to send, row by row.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Region {
@@ -197,12 +197,12 @@ pub(crate) enum Region {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Contiguous {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The buffer's name.
     pub buffer: String,
-    /// Where it starts.
+    /// Offset in bytes from the buffer's start.
     pub offset: u64,
     /// Bytes.
     #[schemars(range(min = 1))]
@@ -213,17 +213,17 @@ pub(crate) struct Contiguous {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Strided {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The buffer's name.
     pub buffer: String,
-    /// Where the first period starts.
+    /// Offset of the first period in bytes.
     pub offset: u64,
     /// Bytes from one period to the next.
     #[schemars(range(min = 1))]
     pub period: u64,
-    /// Periods.
+    /// Number of periods.
     pub count: u32,
     /// The bytes of a period, in the order sent.
     #[schemars(length(min = 1, max = MAX_ELEMENTS))]
@@ -234,17 +234,17 @@ pub(crate) struct Strided {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bitmapped {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The bitmap.
     pub bitmap: Bitmap,
-    /// Its bits.
+    /// Number of bits.
     pub rows: u32,
     /// The values of a row, in the order sent.
     #[schemars(length(min = 1, max = MAX_ELEMENTS))]
     pub columns: Vec<Column>,
-    /// A bitmap of rows that are read though they are not sent.
+    /// A bitmap of rows that the card reads although it does not send them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch_rows: Option<Place>,
 }
@@ -253,7 +253,7 @@ pub(crate) struct Bitmapped {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PointerMapped {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Records: pairs of a buffer's name and an offset.
@@ -261,24 +261,24 @@ pub(crate) struct PointerMapped {
     /// The bytes of a record, in the order sent.
     #[schemars(length(min = 1, max = MAX_ELEMENTS))]
     pub pattern: Vec<Extent>,
-    /// How records lead to further ones.
+    /// How each record leads to the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chase: Option<Chase>,
 }
 
-/// Each record has a pointer to the next one, which is a row as well.
+/// Each record has a pointer to the next record, which is a row as well.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Chase {
-    /// Means nothing.
+    /// A comment, which the reader ignores.
     #[serde(rename = "$comment", skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Bytes from the start of a record to its pointer, of 8 B.
     pub next: u32,
-    /// The pointer that ends a chain: 0 unless told.
+    /// The pointer that ends a chain (default: 0).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<u64>,
-    /// Records of a chain, at most.
+    /// Largest number of records of a chain.
     #[schemars(range(min = 1, max = MAX_CHAIN))]
     pub limit: u32,
 }
