@@ -90,6 +90,15 @@ fn a_region_outside_its_buffer_is_told_by_field_buffer_and_size() {
                  byte 1002 {has}"
             ),
         ),
+        // The card reads both under the key of one buffer, and refuses the first.
+        (
+            json!({"type": "pointer_mapped", "pointers": [["bits", 0], ["t", 990]],
+                   "pattern": [{"offset": 0, "len": 4}, {"offset": 8, "len": 4}]}),
+            format!(
+                "posts[0].regions[0].pointers[1]: the 4 B of pattern[1] from byte 998 on end at \
+                 byte 1002 {has}"
+            ),
+        ),
     ];
     for (region, expected) in cases {
         assert_eq!(reason(&with_region(region)), expected);

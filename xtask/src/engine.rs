@@ -38,7 +38,8 @@ pub fn run(args: &[String]) -> Result<(), Error> {
 }
 
 fn build() -> Result<(), Error> {
-    let what = "Building the engine: DataFusion and 300 crates, 20 minutes on two processors the first time";
+    let what =
+        "Building the engine: DataFusion and 300 crates, 13 minutes of a processor the first time";
     step(what, || in_folder("build").args(["--workspace", "--all-targets"]).run())
 }
 

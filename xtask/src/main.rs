@@ -28,8 +28,9 @@ Usage: cargo xtask <command>
   demo [ARGS]         the TPC-H shuffle on the simulated card; ARGS go to `drdma demo`
   test [ARGS]         every test, those of `vm` at last; with ARGS, which go to the test runner,
                       only those of the workspace
-  vm [TEST]           guests of QEMU: `driver` on vfio-pci, `card` against soft-RoCE, and `both`
-                      (fetches 420 MB once, to ~/.cache/drdma/vm or $DRDMA_VM_CACHE)
+  vm [TEST]           guests of QEMU: `driver` on vfio-pci, `card` against soft-RoCE, `board` for a card
+                      that is plugged in and out, and `both` (fetches 420 MB once, to
+                      ~/.cache/drdma/vm or $DRDMA_VM_CACHE)
   check               formatting and lints
   engine              build and test DataFusion on the exchange, the workspace in datafusion/ (13
                       minutes of a processor the first time); --build only builds it, which `drdma

@@ -20,6 +20,7 @@ pub fn failure(job: &Job, index: usize, failure: &Failure) -> String {
     };
     match &failure.reason {
         Reason::Memory { region, part, .. } => {
+            let part = &at_fault(job, index, destination, region, part);
             let field = path(region) + &field(part);
             match needed(job, index, destination, region, part) {
                 Some(needed) => format!("{field}: {}", needed.outside(job)),
@@ -109,6 +110,27 @@ impl Needed {
         format!(
             "{what} from byte {start} on end at byte {end} of buffer \"{name}\", which has {len} B"
         )
+    }
+}
+
+/// The part that is at fault where a card refuses `part`. All records of a region are read under one key: if one lies
+/// outside its buffer, the card may refuse another one, which does not.
+fn at_fault(job: &Job, post: usize, destination: usize, which: &Which, part: &Part) -> Part {
+    let is_outside = |part: &Part| {
+        let needed = needed(job, post, destination, which, part);
+        needed.is_some_and(|needed| needed.end > job.buffers[needed.buffer].len() as u128)
+    };
+    let region = match which {
+        Which::Own(region) => &job.posts[post].destinations[destination].regions[*region],
+        Which::Partitioned => return *part,
+    };
+    match (region, part) {
+        (Region::PointerMapped { pointers, pattern, .. }, Part::Record { .. }) => {
+            let extents = |row| (0..pattern.len()).map(move |extent| Part::Record { row, extent });
+            let mut records = (0..pointers.len() as u64).flat_map(extents);
+            records.find(is_outside).unwrap_or(*part)
+        }
+        _ => *part,
     }
 }
 

@@ -434,8 +434,8 @@ pub(super) struct PostSend {
     /// The peer's completions are solicited (default: false).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub solicited: Option<bool>,
-    /// The bytes of the regions, which are contiguous and have 1 to 64 B together, stand in the request and
-    /// are one message (default: false).
+    /// The payload is part of the request (default: false). The regions are contiguous, have 64 B at most together,
+    /// and are one message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inline: Option<bool>,
     /// Value with which the peer's memory is compared (compare_and_swap).

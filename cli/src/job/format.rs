@@ -4,8 +4,9 @@
 mod columns;
 mod regions;
 
-use drdma_abi::work_request::{
-    MAX_DESTINATIONS, MAX_MERGE_THRESHOLD, MAX_REGIONS, MAX_REMOTE_COLUMNS,
+use drdma_abi::{
+    register::QUEUE_PAIRS,
+    work_request::{MAX_DESTINATIONS, MAX_MERGE_THRESHOLD, MAX_REGIONS, MAX_REMOTE_COLUMNS},
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
@@ -69,7 +70,7 @@ pub(crate) struct JobFile {
     /// The card's own addresses.
     pub local: Local,
     /// Queue pairs, each connected to one peer.
-    #[schemars(length(max = 256))]
+    #[schemars(length(max = QUEUE_PAIRS.entries))]
     pub qps: Vec<Qp>,
     /// Requests to post, in this order.
     pub posts: Vec<Post>,
@@ -337,8 +338,8 @@ pub(crate) struct PostSend {
     /// How the card fetches the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch: Option<Fetch>,
-    /// The bytes of the regions, which are contiguous and have 1 to 64 B together, stand in the request and
-    /// are one message (default: false).
+    /// The payload is part of the request (default: false). The regions are contiguous, have 64 B at most together,
+    /// and are one message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inline: Option<bool>,
     /// The queue pair's name.

@@ -81,7 +81,7 @@ struct Arguments {
     #[arg(long, value_name = "SCALE")]
     tpch: Option<f64>,
     /// Runs these queries of TPC-H (`all`, or numbers such as 1,3,18) and compares each with one process of DataFusion.
-    #[arg(long, value_name = "QUERIES", requires = "tpch")]
+    #[arg(long, value_name = "QUERIES", requires = "tpch", conflicts_with = "commands")]
     check: Option<String>,
     /// Says nothing but the rows.
     #[arg(short, long)]
