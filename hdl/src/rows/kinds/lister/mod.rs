@@ -153,7 +153,7 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// takes a cycle for each lane and 4 more, unless the destination before had the same region. A turn of a destination
 /// takes 7 more cycles, and one for each block of ids.
 ///
-/// The first windows of the lists of the first 32 destinations are asked for before the first walk, in 4 cycles each,
+/// The first windows of the lists of the first 32 destinations are asked for before the first walk, in 5 cycles each,
 /// and one more list at the beginning of each destination. Only the list of a destination's first region is asked for.
 /// This ends at the first destination that has no list, or whose list has ids, which all destinations share.
 ///
