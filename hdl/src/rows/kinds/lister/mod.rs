@@ -275,8 +275,10 @@ pub struct Lister<const RECORDS: usize> {
     no_stop: Constant<Bits<33>>,
     /// First row of the chunk.
     chunk: DFF<Bits<33>>,
-    /// First row of the next chunk.
-    chunk_end: Signal<Local, Bits<33>>,
+    /// First row of the next chunk, from the cycle after `chunk` is set on.
+    chunk_end: DFF<Bits<33>>,
+    /// Row before which the walk ends for now.
+    stop: DFF<Bits<33>>,
     log_chunk: DFF<Bits<4>>,
     last_chunk: Signal<Local, Bit>,
     /// The next destination has its turn.
@@ -362,8 +364,6 @@ pub struct Lister<const RECORDS: usize> {
     behind_0: Constant<Bits<16>>,
     behind: Signal<Local, Bits<16>>,
     following: FirstSet<16, 4>,
-    next_start: FirstSet<16, 4>,
-    last_lane: Signal<Local, Bits<4>>,
     last_group: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
     asked: Signal<Local, Bit>,
