@@ -16,8 +16,8 @@
 //! four of 128 bytes. Where a quad needs different words through a port it takes turns.
 //!
 //! A beat that has bytes, but none of them in the memory, has bytes that the sequencer has made (`made`), or that stand
-//! in its request: `inline_write` has brought them;
-//! they are kept by slot and read as the beat leaves.
+//! in its request: `inline_write` has brought them; they are kept by slot and read as the beat leaves. A beat with bytes
+//! in the memory, but without its first one there, begins with 4 bytes that the sequencer has made.
 //!
 //! Contract: up to a beat a cycle, in order; a beat follows its addresses after 10 cycles; may stall
 //! at any time. With fewer than 16 `words`, a beat of w words (quads with a byte) takes ceil(w / `words`)
@@ -82,15 +82,21 @@ struct Note {
     left_out: Bit,
     /// The part's payload stands in the request.
     inline: Bit,
+    /// The beat's first byte is in none of its parts, and this is the last one.
+    headless: Bit,
 }
 
 /// Bits of a [`Note`].
-const NOTE: usize = 137 + DEST_COUNT;
+const NOTE: usize = 138 + DEST_COUNT;
 /// Bits of a count of beats with made bytes that wait: twice as many as a window has beats, so that a window that is
 /// not closed never
 /// has all of them.
 const MADE: usize = 12;
 const MADE_COUNT: usize = MADE + 1;
+/// Bits of the bytes that are made for a beat, at most.
+const MADE_BITS: u64 = 32;
+/// Bytes of a beat that are made before those in the memory.
+const LEAD_MASK: u64 = 0xf;
 /// Beats that can be at work at once.
 const ROOM: u64 = 32;
 
@@ -210,6 +216,9 @@ pub struct Gather {
     /// Words of the beat that are read in this cycle and later ones.
     p_words: DFF<Bits<5>>,
     carry: DFF<Bit>,
+    /// An earlier part of the beat has its first byte.
+    begun: DFF<Bit>,
+    p_begun: Signal<Local, Bit>,
     p_ready: Signal<Local, Bit>,
     p_clear: Signal<Local, Bit>,
     p_last: Signal<Local, Bit>,
@@ -329,11 +338,14 @@ impl Logic for Gather {
             && !self.p_side.q.val().message_end
             && !self.p_side.q.val().request_end
             && !self.p_side.q.val().dest_end;
-        // A beat that has bytes, and none of them in the memory.
+        // A beat that has bytes, and none of them in the memory, or not the first one.
+        self.p_begun.next = self.begun.q.val() || self.p_mask.q.val().get_bit(0);
         self.p_inline.next = !self.p_mask.q.val().any()
             && (self.p_side.q.val().bytes != 0)
             && self.p_beat_end.q.val();
         self.note.next.inline = self.p_inline.val();
+        self.note.next.headless =
+            self.p_mask.q.val().any() && !self.p_begun.val() && self.p_beat_end.q.val();
         if self.p_inline.val() {
             self.note.next.mask = self.ones_64.val() >> (bits::<7>(64) - self.p_side.q.val().bytes);
         }
@@ -344,6 +356,7 @@ impl Logic for Gather {
         if self.p_take.val() {
             self.carry.d.next =
                 !self.p_beat_end.q.val() && (self.carry.q.val() || self.failures.failed.val());
+            self.begun.d.next = !self.p_beat_end.q.val() && self.p_begun.val();
             self.newest.d.next = self.newest.q.val() + 1;
             self.ends.d.next = self.ends.q.val().replace_bit(
                 self.newest.q.val().get_bits::<5>(0).index(),
@@ -401,8 +414,8 @@ impl Logic for Gather {
             self.out_valid.d.next = false;
         }
         self.makes.read_address[0].next = self.left.record.val().slot;
-        self.is_made.next =
-            self.left.record.val().inline && self.makes.read_data[0].val().get_bit(0);
+        self.is_made.next = (self.left.record.val().inline || self.left.record.val().headless)
+            && self.makes.read_data[0].val().get_bit(0);
         self.made_bytes.out_ready.next = self.leaving.val() && self.is_made.val();
         if self.leaving.val() {
             self.leave.d.next = self.leave.q.val() + 1;
@@ -410,8 +423,12 @@ impl Logic for Gather {
             self.left.record.share(&mut self.out.d);
             self.out.d.next.data = self.data.whole.val();
             self.out_inline.d.next = self.left.record.val().inline && !self.is_made.val();
+            if self.is_made.val() && self.left.record.val().headless {
+                self.out.d.next.mask = self.left.record.val().mask | LEAD_MASK;
+            }
             if self.is_made.val() {
-                self.out.d.next.data = bit_cast::<512, 32>(self.made_bytes.out_data.val());
+                self.out.d.next.data = ((self.data.whole.val() >> MADE_BITS) << MADE_BITS)
+                    | bit_cast::<512, 32>(self.made_bytes.out_data.val());
             }
         }
         if self.p_take.val() && !self.leaving.val() {
@@ -452,6 +469,7 @@ impl Logic for Gather {
             self.windows.d.next = 0.into();
             self.p_valid.d.next = false;
             self.carry.d.next = false;
+            self.begun.d.next = false;
             self.room.d.next = ROOM.into();
             self.newest.d.next = 0.into();
             self.oldest.d.next = 0.into();

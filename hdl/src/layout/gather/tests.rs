@@ -12,6 +12,8 @@ use crate::testing;
 mod pace;
 mod rates;
 
+/// Slot of requests whose beats have made bytes.
+const MAKER: u64 = 77;
 /// Bytes of the segmented memory.
 const MEMORY: usize = 128 * 1024;
 const FLAGS: [&str; 4] = ["message_start", "message_end", "request_end", "dest_end"];
@@ -42,6 +44,8 @@ struct Part {
     beat_end: bool,
     places: Places,
     side: Beat,
+    /// An earlier part of the beat has its first byte.
+    headed: bool,
 }
 
 impl Part {
@@ -51,7 +55,7 @@ impl Part {
         FIELDS.iter().for_each(|(name, _)| side.set(*name, 0_u64));
         FLAGS.iter().for_each(|name| side.set(*name, 0_u64));
         side.set("bytes", places.iter().flatten().count() as u64);
-        Self { window, window_end: false, beat_end: true, places, side }
+        Self { window, window_end: false, beat_end: true, places, side, headed: false }
     }
 
     /// The part as an input of the block; places of positions without a byte have any value.
@@ -71,6 +75,18 @@ impl Part {
         beat
     }
 
+    /// Number of bytes at the beginning of the beat that the sequencer has made.
+    fn made(&self) -> usize {
+        if self.side.u64("slot") != MAKER || !self.beat_end || self.headed {
+            return 0;
+        }
+        match self.is_inline() {
+            true => self.side.u64("bytes") as usize,
+            false if self.places[0].is_none() && self.places.iter().any(Option::is_some) => 4,
+            false => 0,
+        }
+    }
+
     /// True if the beat's bytes stand in the request.
     fn is_inline(&self) -> bool {
         let none = self.places.iter().all(Option::is_none);
@@ -87,6 +103,7 @@ impl Part {
 /// Expected outputs: payload by position, whether a byte failed, the part.
 fn expected(parts: &[Part], windows: &[Failures], memory: &[u8]) -> Vec<(Word, bool, Part)> {
     let mut carry = false;
+    let mut number = 0;
     let mut expected = vec![];
     for part in parts {
         let failures = &windows[part.window];
@@ -104,6 +121,10 @@ fn expected(parts: &[Part], windows: &[Failures], memory: &[u8]) -> Vec<(Word, b
         if part.is_inline() {
             data = inline(part.side.u64("slot"));
         }
+        if part.made() > 0 {
+            data.set_bits(0, 32, &Word::from(made(number)));
+            number += 1;
+        }
         if !part.is_void() {
             expected.push((data, failed, part.clone()));
         }
@@ -114,6 +135,11 @@ fn expected(parts: &[Part], windows: &[Failures], memory: &[u8]) -> Vec<(Word, b
 /// The payload that stands in the request of a slot.
 fn inline(slot: u64) -> Word {
     Word::from_bytes(&Random::new(slot).bytes(64))
+}
+
+/// The bytes that are made for the beat of this number among those with made bytes.
+fn made(number: u64) -> u64 {
+    Random::new(number).u64() & 0xffff_ffff
 }
 
 /// The places of a beat: runs of bytes, of a kind.
@@ -156,6 +182,17 @@ fn parts(random: &mut Random, windows: usize) -> Vec<Part> {
                 part.side.set(name, random.word(width));
             }
             part.side.set("bytes", random.below(65));
+            // Made bytes: up to four, or four and further ones in the memory.
+            if part.side.u64("slot") == MAKER || random.chance(0.3) {
+                part.side.set("slot", MAKER);
+                part.side.set("bytes", 1 + random.below(4));
+                if part.places.iter().any(Option::is_some) {
+                    part.places.rotate_right(4);
+                    part.places[..4].fill(None);
+                    part.places[4].get_or_insert(8);
+                    part.side.set("bytes", 64_u64);
+                }
+            }
             for name in FLAGS {
                 part.side.set(name, random.chance(0.3));
             }
@@ -168,6 +205,7 @@ fn parts(random: &mut Random, windows: usize) -> Vec<Part> {
                 let mut first = Part { beat_end: false, ..part.clone() };
                 first.places[cut..].fill(None);
                 part.places[..cut].fill(None);
+                part.headed = first.places[0].is_some();
                 parts.push(first);
             }
             parts.push(part);
@@ -241,6 +279,7 @@ fn run_at(
     let mut hold = Random::new(seed + 2);
     let mut bench = Bench::new(library.instance(seed), seed);
     let (input, output) = (bench.driver("bytes"), bench.monitor("payload"));
+    let makes = bench.driver("made");
     bench.stall(stalls);
     bench.limit(400_000);
     bench.set("words", words);
@@ -287,9 +326,17 @@ fn run_at(
         bench.step();
     }
     bench.set("inline_write_valid", 0);
+    // The bytes of a beat are made before it.
+    let count = parts.iter().filter(|part| part.made() > 0).count() as u64;
+    let bytes = |number| Beat::from([("slot", MAKER), ("data", made(number))]);
+    bench.send_all(makes, (0..count).map(bytes).collect::<Vec<_>>());
+    bench.run_until(|bench| bench.sent_at(makes).len() as u64 == count);
     bench.send_all(input, parts.iter().map(|part| part.beat(&mut random)).collect::<Vec<_>>());
     let expected = expected(parts, windows, memory);
-    let bytes = |part: &Part| if part.is_inline() { part.side.u64("bytes") as usize } else { 0 };
+    let bytes = |part: &Part| match part.is_inline() {
+        true => part.side.u64("bytes") as usize,
+        false => part.made(),
+    };
     bench.run_until_received(output, expected.len());
     bench.run(20);
     let received = bench.take(output);
@@ -346,6 +393,8 @@ fn payload_comes_out_in_order_whatever_the_banks() {
         let run = run(&library, seed, stalls, &parts, &vec![vec![]; 60], &memory);
         assert!(run.conflicts > 50, "seed {seed}");
         assert!(parts.iter().filter(|part| part.is_inline()).count() > 10, "seed {seed}");
+        let leads = |part: &&Part| part.made() > 0 && !part.is_inline();
+        assert!(parts.iter().filter(leads).count() > 10, "seed {seed}");
     }
 }
 

@@ -7,7 +7,7 @@
 //! the lane's length, and its step.
 //!
 //! The bytes of an `inline` lane stand in the request itself: its token becomes a beat with bytes and without a
-//! fragment.
+//! fragment. The first 4 bytes of a token with `lead` are made elsewhere: the piece begins behind them.
 //!
 //! Throughput: one token a cycle. Latency: 9 cycles, or 4 for a token of row 0 with one lane, or without bytes, if no
 //! token is in the pipeline before it. The pipeline never stops: a token is taken when the FIFO at its end, 32 beats
@@ -22,6 +22,9 @@ use crate::primitive::{Fifo, Pack, StreamFifo};
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 use lane::Lane;
+
+/// Made bytes at the beginning of a beat with `lead`.
+const LEAD: u64 = 4;
 
 /// Side band of a beat: everything but its fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
@@ -90,6 +93,8 @@ pub struct Token {
     pub offset: Bits<32>,
     /// Bytes of the beat, 0 to 64.
     pub bytes: Bits<7>,
+    /// With `piece`: the beat begins with 4 bytes that the card makes, and the piece follows them. `bytes` counts both.
+    pub lead: Bit,
     /// Number of the row in its region.
     pub row: Bits<32>,
     /// Pointer of the row, for a pointer-mapped region.
@@ -199,13 +204,17 @@ pub struct Expander {
     last: DFF<Bits<4>>,
     piece: DFF<Bit>,
     bytes: DFF<Bits<7>>,
+    lead: DFF<Bit>,
     row: DFF<Bits<32>>,
     pointer: DFF<Bits<64>>,
     offset: DFF<Bits<32>>,
     first_2: DFF<Bits<4>>,
     last_2: DFF<Bits<4>>,
     piece_2: DFF<Bit>,
+    /// Bytes of the token's lanes.
     bytes_2: DFF<Bits<7>>,
+    /// The bytes begin behind made ones, for 2 to 4 cycles.
+    leads: [DFF<Bit>; 3],
     column: DFF<Bit>,
     column_2: DFF<Bit>,
     row_2: DFF<Bits<32>>,
@@ -235,6 +244,7 @@ pub struct Expander {
     sums: [Signal<Local, Bits<6>>; 15],
     len_pack: Pack<16, 7, 112>,
     pos_pack: Pack<16, 6, 96>,
+    early_pos: Pack<16, 6, 96>,
     step_pack: Pack<16, 8, 128>,
     addr_pack: Pack<16, 64, 1024>,
     poss: DFF<Bits<96>>,
@@ -287,6 +297,7 @@ impl Logic for Expander {
         self.last.d.next = self.token.last.val();
         self.piece.d.next = self.token.piece.val();
         self.bytes.d.next = self.token.bytes.val();
+        self.lead.d.next = self.token.lead.val();
         self.column.d.next = self.token.column.val();
         self.row.d.next = self.token.row.val();
         self.pointer.d.next = self.token.pointer.val();
@@ -298,6 +309,13 @@ impl Logic for Expander {
         self.last_2.d.next = self.last.q.val();
         self.piece_2.d.next = self.piece.q.val();
         self.bytes_2.d.next = self.bytes.q.val();
+        if self.lead.q.val() {
+            self.bytes_2.d.next = self.bytes.q.val() - LEAD;
+        }
+        self.leads[0].d.next = self.lead.q.val();
+        for k in 1..3 {
+            self.leads[k].d.next = self.leads[k - 1].q.val();
+        }
         self.column_2.d.next = self.column.q.val();
         self.row_2.d.next = self.row.q.val();
         self.shift.d.next = self.pointer.q.val() + bit_cast::<64, 32>(self.offset.q.val());
@@ -360,6 +378,16 @@ impl Logic for Expander {
             self.pos_pack.parts[k].next = self.sums[k - 1].val();
         }
         for k in 0..16 {
+            self.early_pos.parts[k].next = 0.into();
+            if self.leads[0].q.val() {
+                self.early_pos.parts[k].next = LEAD.into();
+            }
+            // No other lane stands before a piece.
+            if self.leads[2].q.val() {
+                self.pos_pack.parts[k].next = LEAD.into();
+            }
+        }
+        for k in 0..16 {
             self.len_pack.parts[k].next = self.len[k].q.val();
             self.len_now.parts[k].next = self.len[k].d.val();
             self.addr_pack.parts[k].next = self.lanes[k].addr.val();
@@ -388,7 +416,7 @@ impl Logic for Expander {
         if self.early.val() {
             self.addr_fifo.in_data.next = self.start_pack.whole.val();
             self.len_fifo.in_data.next = self.len_now.whole.val();
-            self.pos_fifo.in_data.next = 0.into();
+            self.pos_fifo.in_data.next = self.early_pos.whole.val();
         }
         self.beat.valid.next = self.addr_fifo.out_valid.val();
         self.side_fifo.output.share(&mut self.beat);

@@ -54,12 +54,15 @@ fn random_token(random: &mut Random, sets: &[(u16, Lanes)]) -> (Beat, Beat) {
     }
     let empty = header || random.chance(0.1);
     let offset = random.u64() as u32;
+    // Made bytes lead the beat of a piece.
+    let lead = if piece && !empty && random.chance(0.5) { 4 } else { 0 };
     let bytes = match (empty, piece) {
         (true, _) => 0,
-        (_, true) => 1 + random.below(64),
+        (_, true) => 1 + lead + random.below(64 - lead),
         _ => sum,
     };
-    let (row, mut pointer) = (random.u64() as u32, random.u64());
+    let row = if random.chance(0.3) { 0 } else { random.u64() as u32 };
+    let mut pointer = random.u64();
     if header {
         pointer = 0;
     }
@@ -69,6 +72,7 @@ fn random_token(random: &mut Random, sets: &[(u16, Lanes)]) -> (Beat, Beat) {
     token.set("piece", piece);
     token.set("offset", offset);
     token.set("bytes", bytes);
+    token.set("lead", u64::from(lead > 0));
     token.set("row", row);
     token.set("pointer", pointer);
     token.set("column", header);
@@ -76,7 +80,7 @@ fn random_token(random: &mut Random, sets: &[(u16, Lanes)]) -> (Beat, Beat) {
     beat.set("bytes", bytes);
     let (mut addr, mut len, mut pos) = (Word::zero(), Word::zero(), Word::zero());
     let mut steps = Word::zero();
-    let mut at = 0;
+    let mut at = lead;
     for lane in (first..=last).filter(|_| header || !empty) {
         let (base, step, bytes_of_lane) = lanes[lane];
         let shift = if piece { u64::from(offset) } else { 0 };
@@ -85,7 +89,7 @@ fn random_token(random: &mut Random, sets: &[(u16, Lanes)]) -> (Beat, Beat) {
             .wrapping_add(pointer)
             .wrapping_add(shift);
         // A header is only given of lanes that fit a beat.
-        let bytes = if piece { bytes } else { u64::from(bytes_of_lane & 0x7f) };
+        let bytes = if piece { bytes - lead } else { u64::from(bytes_of_lane & 0x7f) };
         steps.set_bits(8 * lane, 8, &(step & 0xff).into());
         addr.set_bits(64 * lane, 64, &here.into());
         len.set_bits(7 * lane, 7, &bytes.into());
@@ -207,7 +211,7 @@ fn a_lane_whose_bytes_stand_in_the_request_has_no_fragment() {
     for (set, fragment) in [(5, 0), (6, 64), (5, 0)] {
         let mut token = Beat::new();
         SIDE.iter().for_each(|(field, _)| token.set(*field, 0_u64));
-        let others = ["first", "last", "piece", "offset", "row", "pointer", "column"];
+        let others = ["first", "last", "piece", "lead", "offset", "row", "pointer", "column"];
         others.iter().for_each(|field| token.set(*field, 0_u64));
         bench.send(tokens, token.with("set", set).with("bytes", 64_u64));
         bench.run_until_received(beats, 1);

@@ -21,6 +21,8 @@ const END: u64 = 1 << 32;
 const END_BIT: usize = 32;
 /// Largest number of bytes of a token.
 const BEAT: u64 = 64;
+/// Largest number of bytes of a value that fit a token behind its length.
+const BEHIND_LENGTH: u64 = BEAT - LENGTH_BYTES;
 
 /// Bytes of a block of the placer, as a shift amount.
 const BLOCK_SHIFT: u64 = 8;
@@ -49,8 +51,8 @@ const STANDING_BITS: usize = <Standing as Synth>::BITS;
 
 /// Counts and emits the values that the follower found; see the [module above](super).
 ///
-/// A value that is counted takes a cycle. A value that is sent takes one for its length and one for each token of 64
-/// bytes; a group of fixed width takes one, and so do bits side by side. Bits that do not fill a byte cost a cycle
+/// A value that is counted takes a cycle. A value that is sent takes one for each token of 64 bytes, of which its length
+/// is the beginning; a group of fixed width takes one, and so do bits side by side. Bits that do not fill a byte cost a cycle
 /// where an element's next region has another value. The head of a destination or turn takes 2. Once a value or a
 /// message has failed, all further values are dropped until `clear`.
 ///
@@ -111,6 +113,8 @@ pub struct Giver<const LENGTHS: usize> {
     bytes: Signal<Local, Bits<32>>,
     at: Signal<Local, Bits<64>>,
     final_piece: Signal<Local, Bit>,
+    /// The value fits a token behind its length.
+    fits: Signal<Local, Bit>,
     // Bits that do not fill a byte yet.
     pack: DFF<Bits<8>>,
     packed: DFF<Bits<3>>,
@@ -231,11 +235,13 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.at.next = self.rest_at.q.val();
         }
         self.final_piece.next = self.bytes.val() <= BEAT;
+        self.fits.next = self.value.bytes.val() <= BEHIND_LENGTH;
         self.out_new.next.set = self.value.set.val();
         self.out_new.next.first = self.value.first.val();
         self.out_new.next.last = self.value.lane.val();
         self.out_new.next.piece = self.value.first.val() == self.value.lane.val();
         self.out_new.next.offset = 0.into();
+        self.out_new.next.lead = false;
         self.out_new.next.bytes = BEAT.into();
         if self.final_piece.val() {
             self.out_new.next.bytes = self.bytes.val().get_bits::<7>(0);
@@ -309,17 +315,28 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
                 self.makes.next = self.free.val();
                 self.emits.next = self.free.val() && self.made.ready.val();
                 self.adds.next = self.emits.val();
-                self.done.next = self.emits.val() && !self.bytes.val().any();
-                self.out_new.next.first = 1.into();
-                self.out_new.next.last = 0.into();
-                self.out_new.next.bytes = LENGTH_BYTES.into();
+                self.done.next = self.emits.val() && self.fits.val();
                 if self.flushes.val() {
+                    self.out_new.next.first = 1.into();
+                    self.out_new.next.last = 0.into();
                     self.out_new.next.bytes = bit_cast::<7, 2>(self.bit_bytes.val());
                     self.done.next = self.emits.val() && self.value.is_bits.val();
-                } else if self.emits.val() {
-                    self.more.d.next = self.bytes.val().any();
-                    self.rest.d.next = self.bytes.val();
-                    self.rest_at.d.next = self.at.val();
+                } else if !self.value.bytes.val().any() {
+                    self.out_new.next.first = 1.into();
+                    self.out_new.next.last = 0.into();
+                    self.out_new.next.bytes = LENGTH_BYTES.into();
+                } else {
+                    self.out_new.next.lead = true;
+                    self.out_new.next.bytes = BEAT.into();
+                    if self.fits.val() {
+                        self.out_new.next.bytes =
+                            self.value.bytes.val().get_bits::<7>(0) + LENGTH_BYTES;
+                    }
+                    if self.emits.val() {
+                        self.more.d.next = !self.fits.val();
+                        self.rest.d.next = self.value.bytes.val() - BEHIND_LENGTH;
+                        self.rest_at.d.next = self.value.pointer.val() + BEHIND_LENGTH;
+                    }
                 }
             } else {
                 self.begins.next = !self.more.q.val();

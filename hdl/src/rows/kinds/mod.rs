@@ -23,7 +23,7 @@
 //! - **[`Follower`]** follows the entries to the ranges of their values, and checks what docs/semantics.md says about
 //!   where these may lie.
 //! - **[`Giver`]** counts the bytes of messages, and emits the bytes as tokens of up to 64: of a group, of one piece of
-//!   host memory, or of bytes that are made here.
+//!   host memory, of bytes that are made here, or of the length of a value, which is made here, and its first piece.
 //!
 //! Every destination is judged before the first token of a request: all its rows are walked, and all entries are
 //! followed that may lead nowhere or to values of any length; fixed widths and bits are the same in every row. Then the
@@ -40,7 +40,7 @@
 //! all tokens have left this block.
 //!
 //! A group takes a cycle, and a row at least one; a row that several regions share counts as one. A value that is sent
-//! takes a cycle for its length and one for each 64 bytes. 512 entries are under way at once.
+//! takes a cycle for each 64 bytes, of which its length is the beginning. 512 entries are under way at once.
 //!
 //! A list is read 512 B at a time, and 64 such windows are kept. The next 16 windows of a list are asked for while rows
 //! of those before are found. The first windows of the lists of the first 32 destinations are asked for before the

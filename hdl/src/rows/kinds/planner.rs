@@ -55,8 +55,13 @@ pub struct Planner {
     run_up: Signal<Local, Bits<5>>,
     run_bytes: Signal<Local, Bits<2>>,
     sum: Signal<Local, Bits<33>>,
+    /// First lane of the group.
+    begin: DFF<Bits<4>>,
+    begin_now: Signal<Local, Bits<4>>,
     fills: [DFF<Bits<7>>; 16],
     fills_pack: Pack<16, 7, 112>,
+    lasts: [DFF<Bits<4>>; 16],
+    lasts_pack: Pack<16, 4, 64>,
 }
 
 impl Logic for Planner {
@@ -94,6 +99,7 @@ impl Logic for Planner {
             self.sum.next =
                 bit_cast::<33, 32>(self.was.val().bytes) + bit_cast::<33, 32>(self.bytes.val());
         }
+        self.begin_now.next = self.begin.q.val();
         self.ended.d.next = self.valid.val() && self.last.val();
         if self.valid.val() {
             self.made.d.next = self.was.val();
@@ -103,13 +109,16 @@ impl Logic for Planner {
             } else if !self.is_bits.val() || !self.run_before.val().any() {
                 self.made.d.next.starts =
                     self.was.val().starts.replace_bit(self.lane.val().index(), true);
+                self.begin_now.next = self.lane.val();
                 if self.is_fixed.val() {
                     self.fill.d.next = self.cut.val();
                 }
             }
+            self.begin.d.next = self.begin_now.val();
             for k in 0..16 {
-                if self.lane.val() == k.to_bits() {
+                if self.begin_now.val() == k.to_bits() {
                     self.fills[k].d.next = self.fill.d.val();
+                    self.lasts[k].d.next = self.lane.val();
                 }
             }
             if self.is_bits.val() {
@@ -145,8 +154,10 @@ impl Logic for Planner {
         self.done.next = self.ended.q.val();
         for k in 0..16 {
             self.fills_pack.parts[k].next = self.fills[k].q.val();
+            self.lasts_pack.parts[k].next = self.lasts[k].q.val();
         }
         self.plan.next = self.made.q.val();
         self.plan.next.fills = self.fills_pack.whole.val();
+        self.plan.next.lasts = self.lasts_pack.whole.val();
     }
 }

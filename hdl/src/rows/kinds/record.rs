@@ -237,8 +237,10 @@ pub struct Plan {
     /// Bit `j`: the entries of the group that begins with lane `j` must be followed to know whether they lead
     /// somewhere, and how long their values are.
     pub follows: Bits<16>,
-    /// For each lane: bytes of its group from the first lane up to and including this one (16 x 7 bits).
+    /// For each lane that begins a group: bytes of the group, if it is several lanes of fixed width (16 x 7 bits).
     pub fills: Bits<112>,
+    /// For each lane that begins a group: last lane of the group (16 x 4 bits).
+    pub lasts: Bits<64>,
     /// Bytes of a row in lanes of fixed width; at most [`MOST_BYTES`].
     pub bytes: Bits<32>,
     /// Bytes that a row's bits fill, without the bits at its beginning and at its end.

@@ -180,6 +180,7 @@ impl Logic for Messages {
             self.out.d.next.last = bit_cast::<4, 5>(self.row_context.val().lanes - 1);
             self.out.d.next.piece = false;
             self.out.d.next.offset = 0.into();
+            self.out.d.next.lead = false;
             self.out.d.next.bytes = self.row_context.val().bytes.get_bits::<7>(0);
             self.out.d.next.row = self.row.val().row;
             self.out.d.next.pointer = self.row.val().pointer;

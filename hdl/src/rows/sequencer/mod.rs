@@ -247,6 +247,8 @@ pub struct Sequencer {
     pub token_offset: Signal<Out, Bits<32>>,
     /// Bytes of the beat, 0 to 64.
     pub token_bytes: Signal<Out, Bits<7>>,
+    /// With `piece`: the beat begins with 4 made bytes, which `bytes` counts.
+    pub token_lead: Signal<Out, Bit>,
     /// Number of the row in its region.
     pub token_row: Signal<Out, Bits<32>>,
     /// Pointer of the row, for a pointer-mapped region.

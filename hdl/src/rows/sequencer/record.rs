@@ -219,6 +219,8 @@ pub struct Token {
     pub offset: Bits<32>,
     /// Bytes of the beat, 0 to 64.
     pub bytes: Bits<7>,
+    /// With `piece`: the beat begins with 4 bytes that the card makes, and the piece follows them. `bytes` counts both.
+    pub lead: Bit,
     /// Number of the row in its region.
     pub row: Bits<32>,
     /// Pointer of the row, for a pointer-mapped region.
@@ -254,7 +256,7 @@ pub struct Token {
 }
 
 /// Bits of a [`Token`].
-pub const TOKEN_BITS: usize = 241 + DEST_COUNT;
+pub const TOKEN_BITS: usize = 242 + DEST_COUNT;
 
 /// Describes how a unit's row is cut into beats.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]

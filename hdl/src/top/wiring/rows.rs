@@ -91,6 +91,7 @@ impl Card {
         self.expander.token.piece.next = self.sequencer.token_piece.val();
         self.expander.token.offset.next = self.sequencer.token_offset.val();
         self.expander.token.bytes.next = self.sequencer.token_bytes.val();
+        self.expander.token.lead.next = self.sequencer.token_lead.val();
         self.expander.token.row.next = self.sequencer.token_row.val();
         self.expander.token.pointer.next = self.sequencer.token_pointer.val();
         self.expander.token.dest.next = self.sequencer.token_dest.val();

@@ -7,15 +7,15 @@ use super::{
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Finder<RECORDS> {
-    /// Looks up the window of the next block, and the window that is asked for next (`run`).
+    /// Looks up the window of the next block, and the window that is asked for next (`run`), in every second cycle.
     #[hdl_gen]
     pub(super) fn look_up_windows(&mut self) {
         // Lists of consecutive destinations begin in consecutive slots; each further window has the slot before.
-        self.first_slot.next = self.base.val();
+        self.first_slot.d.next = self.base.val();
         if self.is_ids.val() {
-            self.first_slot.next = 0.into();
+            self.first_slot.d.next = 0.into();
         }
-        self.slot.next = self.first_slot.val() - self.window.val().get_bits::<SLOT>(0);
+        self.slot.next = self.first_slot.q.val() - self.window.val().get_bits::<SLOT>(0);
         self.tags.read_address[0].next = self.slot.val();
         self.tag.bits.next = self.tags.read_data[0].val();
         self.is_tagged.next = (self.tag.record.val().set == self.set.val())
@@ -28,13 +28,16 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             && !self.is_unread.val()
             && !(self.is_tagged.val() && self.asked.q.val().get_bit(self.slot.val().index()));
 
-        self.run_slot.next = self.first_slot.val() - self.run.q.val().get_bits::<SLOT>(0);
+        self.unread.d.next = self.is_unread.val() && !self.seen.q.val();
+        self.lost.d.next = self.is_lost.val() && !self.seen.q.val();
+
+        self.run_slot.next = self.first_slot.q.val() - self.run.q.val().get_bits::<SLOT>(0);
         self.tags.read_address[1].next = self.run_slot.val();
         self.run_tag.bits.next = self.tags.read_data[1].val();
-        self.run_waits.next = self.asked.q.val().get_bit(self.run_slot.val().index());
-        self.run_known.next = (self.run_tag.record.val().set == self.set.val())
+        self.run_waits.d.next = self.asked.q.val().get_bit(self.run_slot.val().index());
+        self.run_known.d.next = (self.run_tag.record.val().set == self.set.val())
             && (self.run_tag.record.val().window == self.run.q.val())
-            && (self.run_waits.val()
+            && (self.asked.q.val().get_bit(self.run_slot.val().index())
                 || self.present.q.val().get_bit(self.run_slot.val().index())
                 || self.failed.q.val().get_bit(self.run_slot.val().index()));
         self.behind_run.next = bit_cast::<36, WINDOW>(self.run.q.val()) << LOG_WINDOW;
@@ -42,21 +45,22 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         // The lead is negative if the window lies before that of the block.
         self.run_lead.next =
             self.run.q.val().get_bits::<SLOT>(0) - self.window.val().get_bits::<SLOT>(0);
-        self.runs.next = (self.on.val() || self.looks.val())
-            && self.has_list.val()
+        self.looks_up.next =
+            (self.on.val() || self.looks.val()) && !self.asks.q.val() && !self.run_found.q.val();
+        self.run_found.d.next = self.looks_up.val();
+        self.run_wanted.d.next = self.has_list.val()
             && !self.replays.q.val()
-            && !self.asks.q.val()
             && (self.run_lead.val().get_bit(SLOT - 1) || (self.run_lead.val() <= AHEAD))
             && self.rows.q.val().any()
             && (self.behind_run.val() < self.list_bytes.q.val());
     }
 
-    /// Asks for windows, up to `AHEAD` ahead of the walk: one in two cycles.
+    /// Asks for windows, up to `AHEAD` ahead of the walk: one in three cycles.
     #[hdl_gen]
     pub(super) fn run_ahead(&mut self) {
         self.seen.d.next = self.hits.val() || self.seen.q.val();
-        self.looked.next = self.looks.val() && !self.asks.q.val();
-        if self.runs.val() {
+        self.looked.next = self.looks.val() && self.run_found.q.val();
+        if self.looks_up.val() {
             self.ask_set.d.next = self.set.val();
             self.ask_window.d.next = self.run.q.val();
             self.ask_slot.d.next = self.run_slot.val();
@@ -65,21 +69,23 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             if self.list_rest.val() < LIST_WINDOW {
                 self.ask_bytes.d.next = self.list_rest.val().get_bits::<13>(0);
             }
-            if self.run_known.val() {
+        }
+        if (self.on.val() || self.looks.val()) && self.run_found.q.val() {
+            if self.run_wanted.q.val() && self.run_known.q.val() {
                 self.run.d.next = self.run.q.val() + 1;
-            } else if !self.run_waits.val() {
+            } else if self.run_wanted.q.val() && !self.run_waits.q.val() {
                 self.asks.d.next = true;
                 self.ask_counts.d.next = true;
                 self.looked.next = false;
+            } else if !self.run_wanted.q.val()
+                && self.on.val()
+                && !self.seen.q.val()
+                && self.lost.q.val()
+                && (self.run.q.val() != self.window.val())
+            {
+                // Another list's window has taken the slot of the block's window, which is asked for again.
+                self.run.d.next = self.window.val();
             }
-        } else if self.on.val()
-            && !self.asks.q.val()
-            && !self.seen.q.val()
-            && self.is_lost.val()
-            && (self.run.q.val() != self.window.val())
-        {
-            // Another list's window has taken the slot of the block's window, which is asked for again.
-            self.run.d.next = self.window.val();
         }
 
         // Reads of windows precede those of chains' pointers.

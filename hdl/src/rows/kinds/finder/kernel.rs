@@ -63,6 +63,7 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
         }
         if self.open.val() || self.peek.val() {
             self.seen.d.next = false;
+            self.unread.d.next = false;
             self.ask_counts.d.next = false;
             self.run.d.next = self.from.val().block.get_bits::<WINDOW>(6);
             if self.is_ids.val() {

@@ -85,10 +85,10 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// before were taken, so that `place` is the position of the walk when a row was taken; a row takes 2 cycles then, and
 /// a block 4.
 ///
-/// 64 windows of 512 B of lists are kept. The next 16 windows of the current list are asked for while rows of those
-/// before are found; a window takes a cycle beside its blocks. With `peek`, and then `looks` until `looked`, the first
-/// window of another region's list is asked for ahead of its walk. All windows may be under way at once. One that
-/// cannot be read counts only when the walk comes to it.
+/// 64 windows of 512 B of lists are kept. The next 16 windows of the current list are asked for, one in three cycles,
+/// while rows of those before are found; a window takes a cycle beside its blocks. With `peek`, and then `looks` until
+/// `looked`, the first window of another region's list is asked for ahead of its walk. All windows may be under way at
+/// once. One that cannot be read counts only when the walk comes to it.
 ///
 /// Chains are followed 64 at once with `ahead` ([`Chaser`]). With `keeps` as well, their records are kept, `RECORDS` of
 /// a request at most ([`Trail`]), and from then on rows of the region are taken from there. Records that are not kept
@@ -223,8 +223,9 @@ pub struct Finder<const RECORDS: usize> {
     tags: Lutram<TAG_BITS, SLOT, 2>,
     tag_in: Flatten<Tag, TAG_BITS>,
     tag_new: Signal<Local, Tag>,
+    /// Slot of the list's first window; valid from the cycle after `open` or `peek` on.
+    first_slot: DFF<Bits<SLOT>>,
     // The window of the next block.
-    first_slot: Signal<Local, Bits<SLOT>>,
     slot: Signal<Local, Bits<SLOT>>,
     tag: Restore<Tag, TAG_BITS>,
     is_tagged: Signal<Local, Bit>,
@@ -233,14 +234,22 @@ pub struct Finder<const RECORDS: usize> {
     is_lost: Signal<Local, Bit>,
     /// The window of the next block was found to be present.
     seen: DFF<Bit>,
-    // The window that is looked up, to be asked for if it is not kept.
+    /// The window of the next block could not be read.
+    unread: DFF<Bit>,
+    /// Another list's window has taken the slot of the next block's window.
+    lost: DFF<Bit>,
+    // The window that is looked up, to be asked for in the next cycle if it is not kept.
     run: DFF<Bits<WINDOW>>,
     run_slot: Signal<Local, Bits<SLOT>>,
     run_tag: Restore<Tag, TAG_BITS>,
-    run_waits: Signal<Local, Bit>,
-    run_known: Signal<Local, Bit>,
+    run_waits: DFF<Bit>,
+    run_known: DFF<Bit>,
+    /// The window was looked up in the cycle before.
+    run_found: DFF<Bit>,
+    /// The window may be asked for now.
+    run_wanted: DFF<Bit>,
     run_lead: Signal<Local, Bits<SLOT>>,
-    runs: Signal<Local, Bit>,
+    looks_up: Signal<Local, Bit>,
     behind_run: Signal<Local, Bits<36>>,
     list_rest: Signal<Local, Bits<36>>,
     // The window that is asked for.

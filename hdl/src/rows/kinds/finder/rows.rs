@@ -105,7 +105,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         // The rows before a window that could not be read have left.
         if self.wants.val()
             && !self.seen.q.val()
-            && self.is_unread.val()
+            && self.unread.q.val()
             && !self.read_valid.q.val()
             && !self.next_valid.q.val()
             && (self.chases.val() || (self.over.val() && !self.row_valid.q.val()))

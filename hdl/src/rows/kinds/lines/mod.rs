@@ -8,9 +8,9 @@
 //! blocks are kept; the [`Store`] has their bytes.
 //!
 //! ```text
-//! placed, product --> held --> looked --> asked --+--> read
-//!                      |         |                +--> sources --> Store --> answers --> answer
-//!                      |       Tags                            beat --^
+//! placed, product --> held --> looked --> found --> asked --+--> read
+//!                      |         |          |               +--> sources --> Store --> answers --> answer
+//!                      |         +-- Tags --+                            beat --^
 //!                      +--> entries --> entry
 //! ```
 //!
@@ -176,7 +176,7 @@ struct Asked {
 /// Reads entries for the follower; see the [module](self).
 ///
 /// Takes an entry a cycle, or one in two cycles where its block and the block behind are both read. Its answer follows
-/// 9 cycles later or more. 512 entries are under way at once.
+/// 10 cycles later or more. 512 entries are under way at once.
 ///
 /// Lines of bits are loaded (`LOAD`, in 1 to 4 cycles each) before the bits of their rows are taken. The bits of all
 /// neighbouring lanes of a row are one entry.
@@ -244,6 +244,8 @@ pub struct Lines {
     looked_new: Signal<Local, Looked>,
     looked_valid: DFF<Bit>,
     looked: DFF<Looked>,
+    found_valid: DFF<Bit>,
+    found: DFF<Looked>,
 
     // Whether the two blocks are kept.
     tags: [Tags; 2],
@@ -421,19 +423,24 @@ impl Logic for Lines {
         self.tags[0].number.next = self.looked.q.val().even;
         self.tags[1].place.next = self.looked.q.val().odd_place;
         self.tags[1].number.next = self.looked.q.val().odd;
+        if self.moves.val() {
+            self.found_valid.d.next = self.looked_valid.q.val();
+            self.found.d.next = self.looked.q.val();
+        }
         for k in 0..2 {
             self.tags[k].clear.next = self.clear.val();
+            self.tags[k].moves.next = self.moves.val();
             self.has_first[k].next = self.tags[k].known.val()
-                && (self.tags[k].kept_first.val() <= self.looked.q.val().at.get_bits::<8>(0))
-                && (self.tags[k].kept_last.val() >= self.looked.q.val().needs)
-                && !(self.looked.q.val().crosses
+                && (self.tags[k].kept_first.val() <= self.found.q.val().at.get_bits::<8>(0))
+                && (self.tags[k].kept_last.val() >= self.found.q.val().needs)
+                && !(self.found.q.val().crosses
                     && self.tags[k].kept_first.val().get_bits::<6>(0).any());
             self.has_second[k].next = self.tags[k].known.val()
                 && !self.tags[k].kept_first.val().any()
                 && (self.tags[k].kept_last.val()
-                    >= bit_cast::<8, 4>(self.looked.q.val().needs_second));
+                    >= bit_cast::<8, 4>(self.found.q.val().needs_second));
         }
-        self.is_odd.next = self.looked.q.val().at.get_bit(8);
+        self.is_odd.next = self.found.q.val().at.get_bit(8);
         self.hits.next = self.has_first[0].val();
         self.hits_second.next = self.has_second[1].val();
         self.kept_first.next = self.tags[0].kept_first.val();
@@ -442,66 +449,66 @@ impl Logic for Lines {
             self.hits_second.next = self.has_second[0].val();
             self.kept_first.next = self.tags[1].kept_first.val();
         }
-        self.alone.next = self.looked.q.val().must_read
-            && !self.looked.q.val().loads
-            && (!self.looked.q.val().keeps
-                || (self.looked.q.val().crosses
-                    && self.looked.q.val().first.get_bits::<6>(0).any()
+        self.alone.next = self.found.q.val().must_read
+            && !self.found.q.val().loads
+            && (!self.found.q.val().keeps
+                || (self.found.q.val().crosses
+                    && self.found.q.val().first.get_bits::<6>(0).any()
                     && !self.hits.val()));
-        self.fills.next = self.looked.q.val().keeps && !self.alone.val() && !self.hits.val();
-        self.fills_second.next = self.looked.q.val().keeps
+        self.fills.next = self.found.q.val().keeps && !self.alone.val() && !self.hits.val();
+        self.fills_second.next = self.found.q.val().keeps
             && !self.alone.val()
-            && self.looked.q.val().crosses
+            && self.found.q.val().crosses
             && !self.hits_second.val();
-        self.looks.next = self.looked_valid.q.val() && self.moves.val();
+        self.looks.next = self.found_valid.q.val() && self.moves.val();
         for k in 0..2 {
             self.tags[k].mark.next = self.looks.val() && self.fills.val();
-            self.tags[k].first.next = self.looked.q.val().first;
-            self.tags[k].last.next = self.looked.q.val().last;
+            self.tags[k].first.next = self.found.q.val().first;
+            self.tags[k].last.next = self.found.q.val().last;
         }
         if self.is_odd.val() {
             self.tags[0].mark.next = self.looks.val() && self.fills_second.val();
             self.tags[0].first.next = 0.into();
-            self.tags[0].last.next = self.looked.q.val().last_second;
+            self.tags[0].last.next = self.found.q.val().last_second;
         } else {
             self.tags[1].mark.next = self.looks.val() && self.fills_second.val();
             self.tags[1].first.next = 0.into();
-            self.tags[1].last.next = self.looked.q.val().last_second;
+            self.tags[1].last.next = self.found.q.val().last_second;
         }
         self.ready_to_look.d.next = !self.tags[0].busy.val() && !self.tags[1].busy.val();
-        self.looked.q.share(&mut self.asked_new);
+        self.found.q.share(&mut self.asked_new);
         self.asked_new.next.alone = self.alone.val();
         self.asked_new.next.fills = self.fills.val();
         self.asked_new.next.fills_second = self.fills_second.val();
-        self.asked_new.next.addr = self.looked.q.val().at;
-        if self.looked.q.val().keeps && !self.alone.val() {
+        self.asked_new.next.addr = self.found.q.val().at;
+        if self.found.q.val().keeps && !self.alone.val() {
             self.asked_new.next.addr =
-                (bit_cast::<64, 56>(self.looked.q.val().at.get_bits::<56>(8)) << 8)
-                    | bit_cast::<64, 8>(self.looked.q.val().first);
+                (bit_cast::<64, 56>(self.found.q.val().at.get_bits::<56>(8)) << 8)
+                    | bit_cast::<64, 8>(self.found.q.val().first);
         }
-        self.asked_new.next.fill_bytes = bit_cast::<9, 8>(self.looked.q.val().last)
-            - bit_cast::<9, 8>(self.looked.q.val().first)
+        self.asked_new.next.fill_bytes = bit_cast::<9, 8>(self.found.q.val().last)
+            - bit_cast::<9, 8>(self.found.q.val().first)
             + 1;
         self.asked_new.next.next_block =
-            (bit_cast::<56, BLOCK_NUMBER>(self.looked.q.val().odd) << 1) | 1;
-        self.asked_new.next.place = bit_cast::<8, PLACE>(self.looked.q.val().even_place) << 1;
+            (bit_cast::<56, BLOCK_NUMBER>(self.found.q.val().odd) << 1) | 1;
+        self.asked_new.next.place = bit_cast::<8, PLACE>(self.found.q.val().even_place) << 1;
         self.asked_new.next.second_place =
-            (bit_cast::<8, PLACE>(self.looked.q.val().odd_place) << 1) | 1;
+            (bit_cast::<8, PLACE>(self.found.q.val().odd_place) << 1) | 1;
         if self.is_odd.val() {
             self.asked_new.next.next_block =
-                bit_cast::<56, BLOCK_NUMBER>(self.looked.q.val().even) << 1;
+                bit_cast::<56, BLOCK_NUMBER>(self.found.q.val().even) << 1;
             self.asked_new.next.place =
-                (bit_cast::<8, PLACE>(self.looked.q.val().odd_place) << 1) | 1;
+                (bit_cast::<8, PLACE>(self.found.q.val().odd_place) << 1) | 1;
             self.asked_new.next.second_place =
-                bit_cast::<8, PLACE>(self.looked.q.val().even_place) << 1;
+                bit_cast::<8, PLACE>(self.found.q.val().even_place) << 1;
         }
-        self.asked_new.next.offset = self.looked.q.val().at.get_bits::<8>(0);
-        self.asked_new.next.first = self.looked.q.val().first;
+        self.asked_new.next.offset = self.found.q.val().at.get_bits::<8>(0);
+        self.asked_new.next.first = self.found.q.val().first;
         if self.hits.val() {
             self.asked_new.next.first = self.kept_first.val();
         }
         if self.moves.val() {
-            self.asked_valid.d.next = self.looked_valid.q.val();
+            self.asked_valid.d.next = self.found_valid.q.val();
             self.asked.d.next = self.asked_new.val();
         }
 
@@ -565,6 +572,7 @@ impl Logic for Lines {
         }
         self.idle.next = !self.held_valid.q.val()
             && !self.looked_valid.q.val()
+            && !self.found_valid.q.val()
             && !self.asked_valid.q.val()
             && !self.inside.q.val().any()
             && !self.waiting.q.val().any()
@@ -578,6 +586,7 @@ impl Logic for Lines {
         if self.rst.val() {
             self.held_valid.d.next = false;
             self.looked_valid.d.next = false;
+            self.found_valid.d.next = false;
             self.asked_valid.d.next = false;
             self.second.d.next = false;
             self.ready_to_look.d.next = false;

@@ -5,8 +5,12 @@
 //! At the beginning of a request, the generation is incremented and one of the 128 tags is scrubbed. So each tag is
 //! scrubbed, or written again, before its generation comes again.
 //!
-//! Contract: `known`, `kept_first` and `kept_last` are those of `place` and `number` in the same cycle. A mark counts
-//! from the next cycle on. A reset scrubs all tags in 128 cycles; `busy` is then high, and nothing may be marked.
+//! A block is looked up in one cycle, and may be marked in the next: the tag that is looked up meanwhile is that of the
+//! mark if it has the same place.
+//!
+//! Contract: with `moves`, the block of `place` and `number` is looked up; `known`, `kept_first` and `kept_last` are
+//! its from the next cycle on, until `moves` again. A mark is for that block, and comes with `moves`. A reset scrubs all
+//! tags in 128 cycles; `busy` is then high, and nothing may be marked.
 
 use super::{BLOCK_NUMBER, PLACE};
 use crate::primitive::{Flatten, Lutram, Restore};
@@ -39,7 +43,7 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// Tags of even or of odd blocks; see the [module](self).
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`; `place` and `number` of a block; `mark` with `first` and `last`.
+/// `clk`, `rst`; `clear`; `moves` with `place` and `number` of a block; `mark` with `first` and `last`.
 ///
 /// # Outputs
 /// `known` with `kept_first` and `kept_last`; `busy`.
@@ -51,17 +55,19 @@ pub struct Tags {
     pub rst: Signal<In, Bit>,
     /// A request begins: no block is known any more.
     pub clear: Signal<In, Bit>,
-    /// Place of the block's tag.
+    /// The next block is looked up.
+    pub moves: Signal<In, Bit>,
+    /// With `moves`: place of the block's tag.
     pub place: Signal<In, Bits<PLACE>>,
-    /// Number of the block among the even or odd ones.
+    /// With `moves`: number of the block among the even or odd ones.
     pub number: Signal<In, Bits<BLOCK_NUMBER>>,
-    /// Bytes of the block are read, and replace the block that was kept in its place.
+    /// Bytes of the block that was looked up are read, and replace the block that was kept in its place.
     pub mark: Signal<In, Bit>,
     /// With `mark`: the first of the bytes.
     pub first: Signal<In, Bits<8>>,
     /// With `mark`: the last of the bytes.
     pub last: Signal<In, Bits<8>>,
-    /// Bytes of the block are kept.
+    /// Bytes of the block that was looked up are kept.
     pub known: Signal<Out, Bit>,
     /// With `known`: the first of the bytes.
     pub kept_first: Signal<Out, Bits<8>>,
@@ -74,6 +80,15 @@ pub struct Tags {
     tag_new: Signal<Local, Tag>,
     tag_in: Flatten<Tag, TAG_BITS>,
     tag: Restore<Tag, TAG_BITS>,
+    // The block that was looked up.
+    held_place: DFF<Bits<PLACE>>,
+    held_number: DFF<Bits<BLOCK_NUMBER>>,
+    is_known: DFF<Bit>,
+    held_first: DFF<Bits<8>>,
+    held_last: DFF<Bits<8>>,
+    is_same_place: Signal<Local, Bit>,
+    is_same: Signal<Local, Bit>,
+    is_found: Signal<Local, Bit>,
     generation: DFF<Bits<GENERATION>>,
     /// Number of tags that were scrubbed since the reset.
     scrubbed: DFF<Bits<8>>,
@@ -85,23 +100,39 @@ impl Logic for Tags {
     fn update(&mut self) {
         self.kept.read_address[0].next = self.place.val();
         self.tag.bits.next = self.kept.read_data[0].val();
-        self.known.next = self.tag.record.val().is_kept
+        self.is_found.next = self.tag.record.val().is_kept
             && (self.tag.record.val().generation == self.generation.q.val())
             && (self.tag.record.val().number == self.number.val());
-        self.kept_first.next = self.tag.record.val().first;
-        self.kept_last.next = self.tag.record.val().last;
+        // The tag of a mark is written at the end of the cycle, too late to be read.
+        self.is_same_place.next = self.place.val() == self.held_place.q.val();
+        self.is_same.next = self.number.val() == self.held_number.q.val();
+        if self.moves.val() {
+            self.held_place.d.next = self.place.val();
+            self.held_number.d.next = self.number.val();
+            self.is_known.d.next = self.is_found.val();
+            self.held_first.d.next = self.tag.record.val().first;
+            self.held_last.d.next = self.tag.record.val().last;
+            if self.mark.val() && self.is_same_place.val() {
+                self.is_known.d.next = self.is_same.val();
+                self.held_first.d.next = self.first.val();
+                self.held_last.d.next = self.last.val();
+            }
+        }
+        self.known.next = self.is_known.q.val();
+        self.kept_first.next = self.held_first.q.val();
+        self.kept_last.next = self.held_last.q.val();
 
         self.busy.next = !self.scrubbed.q.val().get_bit(ALL);
         self.scrubs.next = self.clear.val() || !self.scrubbed.q.val().get_bit(ALL);
         self.tag_new.next.is_kept = !self.scrubs.val();
         self.tag_new.next.generation = self.generation.q.val();
-        self.tag_new.next.number = self.number.val();
+        self.tag_new.next.number = self.held_number.q.val();
         self.tag_new.next.first = self.first.val();
         self.tag_new.next.last = self.last.val();
         self.tag_in.record.next = self.tag_new.val();
         self.kept.write_enable.next = self.mark.val() || self.scrubs.val();
         self.kept.write_data.next = self.tag_in.bits.val();
-        self.kept.write_address.next = self.place.val();
+        self.kept.write_address.next = self.held_place.q.val();
         if self.clear.val() {
             self.kept.write_address.next = self.generation.q.val().get_bits::<PLACE>(0);
             self.generation.d.next = self.generation.q.val() + 1;

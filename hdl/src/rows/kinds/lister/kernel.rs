@@ -80,11 +80,12 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         }
         // A region is read in the cycle before it is needed.
         self.set_read.next = self.set.d.val();
-        if (self.state.q.val() == ListerState::ListRead)
-            || (self.state.q.val() == ListerState::Looked)
-        {
+        if self.state.q.val() == ListerState::ListRead {
             self.dest_read.next =
-                self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.scout.d.val());
+                self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.scout.q.val());
+        } else if self.state.q.val() == ListerState::Looked {
+            self.dest_read.next =
+                self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.scout_after.val());
         }
         if self.rst.val() {
             self.state.d.next = ListerState::Idle;

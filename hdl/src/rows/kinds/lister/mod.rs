@@ -153,7 +153,7 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// takes a cycle for each lane and 4 more, unless the destination before had the same region. A turn of a destination
 /// takes 7 more cycles, and one for each block of ids.
 ///
-/// The first windows of the lists of the first 32 destinations are asked for before the first walk, in 4 cycles each,
+/// The first windows of the lists of the first 32 destinations are asked for before the first walk, in 5 cycles each,
 /// and one more list at the beginning of each destination. Only the list of a destination's first region is asked for.
 /// This ends at the first destination that has no list, or whose list has ids, which all destinations share.
 ///
@@ -275,8 +275,10 @@ pub struct Lister<const RECORDS: usize> {
     no_stop: Constant<Bits<33>>,
     /// First row of the chunk.
     chunk: DFF<Bits<33>>,
-    /// First row of the next chunk.
-    chunk_end: Signal<Local, Bits<33>>,
+    /// First row of the next chunk, from the cycle after `chunk` is set on.
+    chunk_end: DFF<Bits<33>>,
+    /// Row before which the walk ends for now.
+    stop: DFF<Bits<33>>,
     log_chunk: DFF<Bits<4>>,
     last_chunk: Signal<Local, Bit>,
     /// The next destination has its turn.
@@ -362,8 +364,6 @@ pub struct Lister<const RECORDS: usize> {
     behind_0: Constant<Bits<16>>,
     behind: Signal<Local, Bits<16>>,
     following: FirstSet<16, 4>,
-    next_start: FirstSet<16, 4>,
-    last_lane: Signal<Local, Bits<4>>,
     last_group: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
     asked: Signal<Local, Bit>,

@@ -76,6 +76,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.lowest_behind.bits.next = self.groups_behind.val();
         self.unused_plan.next = self.plan_behind.record.val().bits.any()
             || self.plan_behind.record.val().fills.any()
+            || self.plan_behind.record.val().lasts.any()
             || self.plan_behind.record.val().bytes.any()
             || self.plan_behind.record.val().inner.any()
             || self.plan_behind.record.val().lead.any()
@@ -92,11 +93,6 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.lowest.bits.next = self.groups_new.val();
         self.behind.next = self.behind_0.val() << self.group.q.val();
         self.following.bits.next = self.groups.q.val() & self.behind.val();
-        self.next_start.bits.next = self.plan_now.val().starts & self.behind.val();
-        self.last_lane.next = self.next_start.index.val() - 1;
-        if !self.next_start.any.val() {
-            self.last_lane.next = self.set_info.val().lanes.get_bits::<4>(0) - 1;
-        }
         self.last_group.next = self.by_lane.val() || !self.following.any.val();
     }
 
@@ -127,7 +123,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.finder.open.next = self.opens.val();
         self.finder.from.next = self.place_out.record.val();
         self.finder.fresh.next = self.is_fresh.val();
-        self.finder.stop.next = self.no_stop.val();
+        self.finder.stop.next = self.stop.q.val();
         if self.turns.q.val() {
             // A chunk begins with a block of ids.
             self.finder.fresh.next = false;
@@ -137,7 +133,6 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             if self.set_info.val().ids.get_bit(1) {
                 self.finder.from.next.block = self.chunk.q.val() >> 5;
             }
-            self.finder.stop.next = self.chunk_end.val();
         }
         self.finder.ahead.next = !self.interleaved.val() && !self.message_ahead.val();
         self.finder.keeps.next = self.judging.val();

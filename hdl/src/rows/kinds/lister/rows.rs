@@ -49,12 +49,16 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.wanted.task.next = VALUE.into();
         self.wanted.set.next = self.set.q.val();
         self.wanted.first.next = self.group.q.val();
-        self.wanted.lane.next = self.last_lane.val();
+        self.wanted.lane.next = self
+            .plan_now
+            .val()
+            .lasts
+            .get_bits::<4>(bit_cast::<6, 4>(self.group.q.val()).index() * 4);
         self.wanted.group.next = self
             .plan_now
             .val()
             .fills
-            .get_bits::<7>(bit_cast::<7, 4>(self.last_lane.val()).index() * 7);
+            .get_bits::<7>(bit_cast::<7, 4>(self.group.q.val()).index() * 7);
         if self.by_lane.val() {
             self.wanted.first.next = self.finder.lane.val();
             self.wanted.lane.next = self.finder.lane.val();

@@ -34,9 +34,13 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.dest_read.next =
                 self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.next_index.val());
         }
-        self.chunk_end.next = self.chunk.q.val() + (bits::<33>(1) << self.log_chunk.q.val());
+        self.chunk_end.d.next = self.chunk.q.val() + (bits::<33>(1) << self.log_chunk.q.val());
+        self.stop.d.next = self.no_stop.val();
+        if self.turns.q.val() {
+            self.stop.d.next = self.chunk_end.d.val();
+        }
         self.last_chunk.next =
-            self.chunk_end.val() >= bit_cast::<33, 32>(self.set_info.val().count);
+            self.chunk_end.q.val() >= bit_cast::<33, 32>(self.set_info.val().count);
         self.passes.next = false;
         // A destination without regions names a set that may be another request's.
         self.shares.next = self.set_info.val().ids.any()
@@ -131,7 +135,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 self.sum.d.next = self.standing.record.val().sum;
             }
             if self.last_dest.val() {
-                self.chunk.d.next = self.chunk_end.val();
+                self.chunk.d.next = self.chunk_end.q.val();
             }
             self.state.d.next = ListerState::Head;
         }

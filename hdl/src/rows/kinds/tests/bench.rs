@@ -69,6 +69,7 @@ pub struct Given {
     pub piece: Bit,
     pub offset: Bits<32>,
     pub bytes: Bits<7>,
+    pub lead: Bit,
     pub row: Bits<32>,
     pub pointer: Bits<64>,
     pub dest: Bits<10>,
@@ -216,6 +217,7 @@ impl<const RECORDS: usize> Logic for WithTables<RECORDS> {
         self.token.piece.next = self.kinds.token.val().piece;
         self.token.offset.next = self.kinds.token.val().offset;
         self.token.bytes.next = self.kinds.token.val().bytes;
+        self.token.lead.next = self.kinds.token.val().lead;
         self.token.row.next = self.kinds.token.val().row;
         self.token.pointer.next = self.kinds.token.val().pointer;
         self.token.dest.next = self.kinds.token.val().dest;

@@ -382,18 +382,23 @@ impl<'a> Around<'a> {
             }
             if bytes > 0 {
                 let (first, last) = (token.u64("first"), token.u64("last"));
+                let leads = token.u64("lead") == 1;
                 let mut data = vec![0; bytes];
-                if first > last {
+                let mut at = 0;
+                if first > last || leads {
                     let word = made.pop_front().expect("made bytes");
                     assert_eq!(word.u64("slot"), 5);
-                    data.copy_from_slice(&word.u64("data").to_le_bytes()[..bytes]);
-                } else {
+                    at = if leads { 4 } else { bytes };
+                    data[..at].copy_from_slice(&word.u64("data").to_le_bytes()[..at]);
+                }
+                if first <= last {
                     // The token has one lane, a part of one lane, or several whole lanes.
                     assert_eq!(token.u64("piece") == 1, first == last);
-                    let (mut at, row) = (0, token.u64("row"));
+                    assert!(!leads || first == last && bytes > at, "a piece behind made bytes");
+                    let row = token.u64("row");
                     for lane in first..=last {
                         let [base, step, len] = self.lanes[&(token.u64("set"), lane)];
-                        let len = if first == last { bytes } else { len as usize };
+                        let len = if first == last { bytes - at } else { len as usize };
                         let addr = base.wrapping_add(row.wrapping_mul(step));
                         let addr = addr.wrapping_add(token.u64("pointer"));
                         let part = &mut data[at..at + len];

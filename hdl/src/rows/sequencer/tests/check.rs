@@ -26,6 +26,7 @@ fn events(tokens: &[Beat], request: &Request, posted: (u8, u16), card: &Card) ->
             let (first, last) = (token.u64("first") as usize, token.u64("last") as usize);
             let piece = token.u64("piece") == 1;
             assert!(!piece || first == last);
+            assert_eq!(token.u64("lead"), 0, "made bytes");
             let mut sum = 0;
             for lane in first..=last {
                 let bytes = if piece { token.u64("bytes") as u32 } else { region.lanes[lane].2 };

@@ -375,6 +375,7 @@ fn check_header(
     }
     let nothing = [
         "bytes",
+        "lead",
         "piece",
         "offset",
         "pointer",

@@ -126,6 +126,7 @@ impl Sequencer {
         self.token_piece.next = self.tokens_out.record.val().piece;
         self.token_offset.next = self.tokens_out.record.val().offset;
         self.token_bytes.next = self.tokens_out.record.val().bytes;
+        self.token_lead.next = self.tokens_out.record.val().lead;
         self.token_row.next = self.tokens_out.record.val().row;
         self.token_pointer.next = self.tokens_out.record.val().pointer;
         self.token_dest.next = self.tokens_out.record.val().dest;
