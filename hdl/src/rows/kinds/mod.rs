@@ -117,7 +117,7 @@ pub struct Made {
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; the decoder's writes: `lane_write` with `lane_kind`, and of sets `set_valid`, `set_index`,
-/// `set_kinds`; `start` with `slot`, `dests`, `first_dest`; entries of the tables: `dest_info`, `set_info`, `bounds`;
+/// `set_kinds`; `start` with `slot`, `dests`, `first_dest`; `next_valid` with `next_dests`, `next_first_dest`; `forget`; entries of the tables: `dest_info`, `set_info`, `bounds`;
 /// stream `beat`, and the ready inputs.
 ///
 /// # Outputs
@@ -149,6 +149,14 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     pub dests: Signal<In, Bits<DEST_COUNT>>,
     /// Place of the first destination in the ring of destinations, until the request is done.
     pub first_dest: Signal<In, Bits<10>>,
+    /// The request that will be walked next, unless `forget` comes, is known; held until `done`.
+    pub next_valid: Signal<In, Bit>,
+    /// With `next_valid`: its number of destinations.
+    pub next_dests: Signal<In, Bits<DEST_COUNT>>,
+    /// With `next_valid`: place of its first destination in the ring of destinations.
+    pub next_first_dest: Signal<In, Bits<10>>,
+    /// The request that was known will not be walked; only between `done` and `start`.
+    pub forget: Signal<In, Bit>,
     /// The request has been walked.
     pub done: Signal<Out, Bit>,
     /// With `done`: status of the request.
@@ -278,6 +286,10 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.lister.start.next = self.start.val();
         self.lister.dests.next = self.dests.val();
         self.lister.first_dest.next = self.first_dest.val();
+        self.lister.next_valid.next = self.next_valid.val();
+        self.lister.next_dests.next = self.next_dests.val();
+        self.lister.next_first_dest.next = self.next_first_dest.val();
+        self.lister.forget.next = self.forget.val();
         self.lister.dest_info.next = self.dest_info.val();
         self.lister.set_info.next = self.set_info.val();
         self.lister.bounds.next = self.bounds.val();

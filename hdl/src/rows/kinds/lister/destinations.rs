@@ -24,7 +24,14 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.is_one.d.next = false;
         self.has_more.d.next = false;
         if self.start.val() {
+            self.upper.d.next = !self.upper.q.val();
+            self.has_next.d.next = false;
             self.state.d.next = ListerState::ListRead;
+            if self.has_next.q.val() {
+                self.state.d.next = ListerState::DestRead;
+            }
+        } else if self.forget.val() {
+            self.has_next.d.next = false;
         }
     }
 
@@ -44,17 +51,27 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         if self.finder.looked.val() {
             self.scout.d.next = self.scout_after.val();
             self.state.d.next = ListerState::List;
-            if self.scout_after.val() == LISTS {
+            if (self.scout_after.val() == LISTS) && !self.for_next.q.val() {
                 self.has_more.d.next = true;
             }
             if self.is_one.q.val()
                 || self.set_info.val().ids.any()
-                || (self.scout_after.val() == self.dests.val())
+                || (self.scout_after.val() == self.scout_dests.val())
                 || (self.scout_after.val() == LISTS)
             {
                 self.state.d.next = ListerState::DestRead;
             }
         }
+    }
+
+    /// Reads a destination. Until now, lists were asked for.
+    #[hdl_gen]
+    pub(super) fn read_destination(&mut self) {
+        self.for_next.d.next = false;
+        if self.for_next.q.val() {
+            self.has_next.d.next = true;
+        }
+        self.state.d.next = ListerState::Dest;
     }
 
     /// Takes the destination.
@@ -198,6 +215,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.scout.d.next = 0.into();
             self.is_one.d.next = false;
             if self.has_more.q.val() && (self.dests.val() > SLOTS) {
+                self.state.d.next = ListerState::ListRead;
+            } else if self.next_valid.val()
+                && (self.dests.val() <= LISTS)
+                && (self.next_dests.val() <= LISTS)
+            {
+                self.for_next.d.next = true;
                 self.state.d.next = ListerState::ListRead;
             }
         }

@@ -39,9 +39,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                 }
             }
             ListerState::Looked => self.go_on_looking(),
-            ListerState::DestRead => {
-                self.state.d.next = ListerState::Dest;
-            }
+            ListerState::DestRead => self.read_destination(),
             ListerState::Dest => self.take_destination(),
             ListerState::Head => self.announce(),
             ListerState::Survey => self.survey(),
@@ -84,10 +82,13 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             || (self.state.q.val() == ListerState::Looked)
         {
             self.dest_read.next =
-                self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.scout.d.val());
+                self.scout_first.val() + bit_cast::<10, DEST_COUNT>(self.scout.d.val());
         }
         if self.rst.val() {
             self.state.d.next = ListerState::Idle;
+            self.has_next.d.next = false;
+            self.for_next.d.next = false;
+            self.upper.d.next = false;
         }
     }
 }

@@ -155,10 +155,12 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 ///
 /// The first windows of the lists of the first 32 destinations are asked for before the first walk, in 4 cycles each,
 /// and one more list at the beginning of each destination. Only the list of a destination's first region is asked for.
-/// This ends at the first destination that has no list, or whose list has ids, which all destinations share.
+/// This ends at the first destination that has no list, or whose list has ids, which all destinations share. When all
+/// destinations of a request are judged, those of the next request are asked for instead, if they are known by then and
+/// neither request has more than 32 destinations.
 ///
 /// # Inputs
-/// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it
+/// `clk`, `rst`; `start`, `dests`, `first_dest`; `next_valid`, `next_dests`, `next_first_dest`, `forget`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it
 /// was asked for; `plan_done` with `plan`; `refused`, `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`,
 /// `linked`.
 ///
@@ -176,6 +178,14 @@ pub struct Lister<const RECORDS: usize> {
     pub dests: Signal<In, Bits<DEST_COUNT>>,
     /// Place of the first destination in the ring of destinations.
     pub first_dest: Signal<In, Bits<10>>,
+    /// The next request is known.
+    pub next_valid: Signal<In, Bit>,
+    /// With `next_valid`: its number of destinations.
+    pub next_dests: Signal<In, Bits<DEST_COUNT>>,
+    /// With `next_valid`: place of its first destination in the ring of destinations.
+    pub next_first_dest: Signal<In, Bits<10>>,
+    /// That request is not walked.
+    pub forget: Signal<In, Bit>,
     /// Place of the destination to read.
     pub dest_read: Signal<Out, Bits<10>>,
     /// The destination that `dest_read` named in the cycle before.
@@ -237,6 +247,14 @@ pub struct Lister<const RECORDS: usize> {
     /// Destination whose list is asked for.
     scout: DFF<Bits<DEST_COUNT>>,
     scout_after: Signal<Local, Bits<DEST_COUNT>>,
+    scout_dests: Signal<Local, Bits<DEST_COUNT>>,
+    scout_first: Signal<Local, Bits<10>>,
+    /// Lists of the next request are asked for.
+    for_next: DFF<Bit>,
+    /// Lists of the next request were asked for.
+    has_next: DFF<Bit>,
+    /// Half of the finder's slots that the request uses; the next request uses the other half.
+    upper: DFF<Bit>,
     /// Only one list is asked for before the next walk.
     is_one: DFF<Bit>,
     /// More destinations have lists than those that were asked for.

@@ -11,6 +11,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     pub(super) fn look_at_region(&mut self) {
         self.dest_at.next = self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
         self.scout_after.next = self.scout.q.val() + 1;
+        self.scout_dests.next = self.dests.val();
+        self.scout_first.next = self.first_dest.val();
+        if self.for_next.q.val() {
+            self.scout_dests.next = self.next_dests.val();
+            self.scout_first.next = self.next_first_dest.val();
+        }
         self.is_listed.next = self.set_info.val().ids.any()
             || (self.set_info.val().kind == BITMAPPED)
             || (self.set_info.val().kind == POINTER_MAPPED);
@@ -117,6 +123,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.finder.set.next = self.head.q.val().first_set;
             self.finder.base.next = self.index.q.val().get_bits::<6>(0);
         }
+        self.finder.upper.next = self.upper.q.val() ^ self.for_next.q.val();
+        self.finder.of_next.next = self.for_next.q.val();
+        self.finder.forget.next = self.forget.val();
         self.finder.peek.next = self.state.q.val() == ListerState::Look;
         self.finder.looks.next = self.state.q.val() == ListerState::Looked;
         self.finder.info.next = self.set_info.val();

@@ -256,8 +256,8 @@ struct Nullable {
 }
 
 impl Nullable {
-    /// Cycles of a SEND of each row to one of the destinations, 20 rows in a message.
-    fn cycles(&self, library: &drdma_verilated::Library) -> u64 {
+    /// A SEND of each row to one of the destinations, 20 rows in a message; and the host's memory.
+    fn make(&self) -> (Request, Segments) {
         let mut random = Random::new(7);
         let mut memory = random.bytes(POOL as usize);
         let (mut values, mut bits) = (Vec::new(), Vec::new());
@@ -327,18 +327,35 @@ impl Nullable {
         }
         assert!(memory.len() < SIZE as usize);
         memory.resize(SIZE as usize, 0);
+        (request, Segments::new().with(BASE, memory))
+    }
+
+    /// Cycles of the request, and of the same request behind it.
+    fn cycles_of_two(&self, library: &drdma_verilated::Library) -> [u64; 2] {
+        let (request, memory) = self.make();
         let mut around = Around::new(library, 0);
         around.bench.stall(STALLS[0]);
         around.latency = self.latency;
-        around.memory = Segments::new().with(BASE, memory);
+        around.memory = memory;
         let expected = expected(&request, false, &around.memory).unwrap();
-        let walked = around.walk(&request, false);
-        assert_eq!(walked.status, (0, 0));
-        for (given, messages) in walked.given.iter().zip(expected) {
-            let bytes: Vec<_> = messages.into_iter().map(|message| (0, message)).collect();
-            assert!(given.messages == bytes);
-        }
-        walked.cycles
+        let places = [0, 1].map(|_| around.place(&request, false));
+        (0..6).for_each(|_| around.step());
+        around.tell_next(&request, places[1]);
+        places.map(|place| {
+            let walked = around.walk_placed(&request, place);
+            around.tell_none();
+            assert_eq!(walked.status, (0, 0));
+            for (given, messages) in walked.given.iter().zip(&expected) {
+                let bytes: Vec<_> = messages.iter().map(|message| (0, message.clone())).collect();
+                assert!(given.messages == bytes);
+            }
+            walked.cycles
+        })
+    }
+
+    /// Cycles of the request.
+    fn cycles(&self, library: &drdma_verilated::Library) -> u64 {
+        self.cycles_of_two(library)[0]
     }
 }
 
@@ -411,5 +428,35 @@ fn lists_and_bits_share_their_round_trips() {
         let more = cycles[1] - cycles[0];
         println!("{context}: {cycles:?} cycles, {:.2} trips", more as f64 / LATENCY as f64);
         assert!(more <= trips * LATENCY + 20, "{context}: {cycles:?}");
+    }
+}
+
+/// The lists of a request that is known before the one before it is sent take no round trip of their own.
+#[test]
+fn lists_of_the_next_request_are_read_while_one_is_sent() {
+    let library = testing::library("kinds_many", WithTables::<4000>::default);
+    // Columns of values and of bits, rows, destinations, by ids, and round trips of the second request.
+    let cases = [
+        (4, 0, 800, 1, false, 0),
+        (4, 0, 800, 16, false, 0),
+        (1, 0, 5000, 1, true, 0),
+        // More destinations than lists are asked for ahead.
+        (4, 0, 800, 40, false, 1),
+    ];
+    for (values, bits, rows, destinations, by_ids, trips) in cases {
+        let [_, behind] = [LATENCY, 2 * LATENCY]
+            .map(|latency| {
+                let apart = false;
+                Nullable { values, bits, rows, destinations, by_ids, apart, latency }
+                    .cycles_of_two(&library)
+            })
+            .into_iter()
+            .reduce(|a, b| [b[0] - a[0], b[1] - a[1]])
+            .unwrap();
+        let context = format!(
+            "{values} values, {bits} bits, {rows} rows, {destinations} destinations, by ids {by_ids}"
+        );
+        println!("{context}: {:.2} trips", behind as f64 / LATENCY as f64);
+        assert!(behind <= trips * LATENCY + 20, "{context}: {behind} cycles more");
     }
 }
