@@ -40,6 +40,10 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             }
             ListerState::Looked => self.go_on_looking(),
             ListerState::DestRead => self.read_destination(),
+            ListerState::NextDest => self.take_next(),
+            ListerState::NextLanes => self.look_at_next_lanes(),
+            ListerState::NextPlanned => self.take_next_plan(),
+            ListerState::NextRegion => self.go_on_ahead(),
             ListerState::Dest => self.take_destination(),
             ListerState::Head => self.announce(),
             ListerState::Survey => self.survey(),
@@ -68,6 +72,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             }
         }
         self.pass_turn();
+        self.leave_next();
         // A refusal ends the walk.
         if self.refused.val()
             && ((self.state.q.val() == ListerState::Region)
@@ -75,6 +80,9 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                 || (self.state.q.val() == ListerState::DestRead))
         {
             self.state.d.next = ListerState::Finish;
+        }
+        if (self.state.q.val() == ListerState::DestRead) && self.for_next.q.val() {
+            self.dest_read.next = self.next_first_dest.val();
         }
         // A region is read in the cycle before it is needed.
         self.set_read.next = self.set.d.val();
@@ -89,6 +97,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             self.has_next.d.next = false;
             self.for_next.d.next = false;
             self.upper.d.next = false;
+            self.has_early.d.next = 0.into();
         }
     }
 }

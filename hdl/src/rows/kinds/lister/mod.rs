@@ -41,6 +41,14 @@ pub enum ListerState {
     Looked,
     /// Reads a destination.
     DestRead,
+    /// Takes the first destination of the next request.
+    NextDest,
+    /// Has the lanes of its region looked at, one by one.
+    NextLanes,
+    /// Waits for the region's plan.
+    NextPlanned,
+    /// Goes on to its next region.
+    NextRegion,
     /// Takes the destination.
     Dest,
     /// Announces the destination.
@@ -110,6 +118,9 @@ struct Loaded {
     high: Bits<33>,
 }
 
+/// Largest number of regions of a destination whose lines of bits are asked for while another request is sent: half of
+/// the four regions whose lines are kept.
+const NEXT_REGIONS: u64 = 2;
 /// Bits of a [`Loaded`].
 const LOADED_BITS: usize = <Loaded as Synth>::BITS;
 /// Binary logarithm of the rows of a block.
@@ -156,8 +167,10 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// The first windows of the lists of the first 32 destinations are asked for before the first walk, in 4 cycles each,
 /// and one more list at the beginning of each destination. Only the list of a destination's first region is asked for.
 /// This ends at the first destination that has no list, or whose list has ids, which all destinations share. When all
-/// destinations of a request are judged, those of the next request are asked for instead, if they are known by then and
-/// neither request has more than 32 destinations.
+/// destinations of a request are judged, those of the next request are asked for instead, if it is known by then and
+/// neither request has more than 32 destinations. So are the first lines of bits of the next request's first
+/// destination, if no destination of both has more than two regions: that takes a cycle for each lane, two for each lane
+/// of bits, and 6 for each region.
 ///
 /// # Inputs
 /// `clk`, `rst`; `start`, `dests`, `first_dest`; `next_valid`, `next_dests`, `next_first_dest`, `forget`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it
@@ -249,12 +262,15 @@ pub struct Lister<const RECORDS: usize> {
     scout_after: Signal<Local, Bits<DEST_COUNT>>,
     scout_dests: Signal<Local, Bits<DEST_COUNT>>,
     scout_first: Signal<Local, Bits<10>>,
+    end_next: Signal<Local, Bit>,
     /// Lists of the next request are asked for.
     for_next: DFF<Bit>,
     /// Lists of the next request were asked for.
     has_next: DFF<Bit>,
-    /// Half of the finder's slots that the request uses; the next request uses the other half.
+    /// Half of the finder's slots, and of the places of lines of bits, that the request uses; the next request uses the
+    /// other half.
     upper: DFF<Bit>,
+    upper_now: Signal<Local, Bit>,
     /// Only one list is asked for before the next walk.
     is_one: DFF<Bit>,
     /// More destinations have lists than those that were asked for.
@@ -392,6 +408,9 @@ pub struct Lister<const RECORDS: usize> {
     loaded_out: Restore<Loaded, LOADED_BITS>,
     loaded_new: Signal<Local, Loaded>,
     has_loaded: DFF<Bits<4>>,
+    /// Places whose lines were asked for the next request.
+    has_early: DFF<Bits<4>>,
+    load_lanes: Signal<Local, Bits<16>>,
     /// Regions whose lanes of bits are those whose lines were asked for last.
     same: DFF<Bits<16>>,
     is_loaded: Signal<Local, Bit>,

@@ -431,9 +431,10 @@ fn lists_and_bits_share_their_round_trips() {
     }
 }
 
-/// The lists of a request that is known before the one before it is sent take no round trip of their own.
+/// The lists and lines of bits of a request that is known before the one before it is sent take no round trip of their
+/// own.
 #[test]
-fn lists_of_the_next_request_are_read_while_one_is_sent() {
+fn lists_and_bits_of_the_next_request_are_read_while_one_is_sent() {
     let library = testing::library("kinds_many", WithTables::<4000>::default);
     // Columns of values and of bits, rows, destinations, by ids, and round trips of the second request.
     let cases = [
@@ -442,6 +443,11 @@ fn lists_of_the_next_request_are_read_while_one_is_sent() {
         (1, 0, 5000, 1, true, 0),
         // More destinations than lists are asked for ahead.
         (4, 0, 800, 40, false, 1),
+        // Bits as well, in a region of their own or beside values.
+        (16, 16, 128, 2, false, 0),
+        (8, 8, 800, 4, true, 0),
+        // Bits in three regions, of which only two are kept for the next request.
+        (4, 40, 300, 2, false, 1),
     ];
     for (values, bits, rows, destinations, by_ids, trips) in cases {
         let [_, behind] = [LATENCY, 2 * LATENCY]

@@ -823,7 +823,7 @@ fn a_list_that_cannot_be_read_counts_when_the_walk_comes_to_it() {
 /// What was read ahead of a request serves that request only, even if another one has sets of the same numbers.
 #[test]
 fn what_is_read_ahead_serves_one_request() {
-    const ROWS: u32 = 1000;
+    const ROWS: u32 = 496;
     const BYTES: usize = ROWS as usize / 8;
     let library = library();
     let mut random = Random::new(6);
@@ -833,9 +833,12 @@ fn what_is_read_ahead_serves_one_request() {
     memory.resize(SIZE as usize, 0);
     let mut changed = memory.clone();
     changed[POOL as usize..][..lists.len() * 128].copy_from_slice(&random.bytes(lists.len() * 128));
-    let values = Entry { offset: BASE, lkey: ALL, kind: Kind::Fixed { width: 4 } };
-    let first = by_bitmaps(&lists[..2], ROWS, values);
-    let second = by_bitmaps(&lists[2..], ROWS, values);
+    let bits = |list: u64| {
+        let kind = Kind::Bits { first: 5 };
+        Entry { offset: list + 64, lkey: ALL, kind }
+    };
+    let first = by_bitmaps(&lists[..2], ROWS, bits(lists[0]));
+    let second = by_bitmaps(&lists[2..], ROWS, bits(lists[2]));
     let mut around = Around::new(&library, 0);
     let check = |around: &Around<'_>, walked: Walked, request: &Request| {
         assert_eq!(walked.status, (0, 0));
@@ -857,6 +860,8 @@ fn what_is_read_ahead_serves_one_request() {
         check(&around, walked, &first);
         let list = lists[2]..lists[2] + BYTES as u64;
         assert!(around.reads.contains(&list), "the list is read ahead");
+        let line = lists[2] + 64;
+        assert!(around.reads.iter().any(|read| read.contains(&line)), "and the bits");
         around.tell_none();
         if forgotten {
             around.forget();
