@@ -29,7 +29,7 @@ const SLOT_SHIFT: u64 = SLOT as u64;
 /// Number of windows of the current list that are asked for ahead of the window that the walk is in.
 const AHEAD: u64 = 16;
 /// Number of destinations, the current one included, whose lists may be asked for before they are walked: half the
-/// slots, so that a list of as many windows does not take their slots.
+/// slots, so that a list of as many windows does not take their slots. The other half is for the next request.
 pub const LISTS: u64 = 1 << (SLOT - 1);
 /// Number of windows that are kept.
 pub const SLOTS: u64 = 1 << SLOT;
@@ -98,7 +98,8 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// # Inputs
 /// `clk`, `rst`; `clear`: a request begins; `set`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
 /// the current region, and `base` with `upper`, which may change while `busy` and `on` are low; `open` with `from`;
-/// `peek`, `looks`, `of_next`; `forget`; `stop`; `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`; `line`, `linked`.
+/// `peek`, `looks`, `of_next`; `forget`; `stop`; `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`; `line`,
+/// `linked`.
 ///
 /// # Outputs
 /// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`:

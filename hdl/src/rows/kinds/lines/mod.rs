@@ -197,8 +197,8 @@ struct Asked {
 /// 9 cycles later or more. 512 entries are under way at once.
 ///
 /// Lines of bits are loaded (`LOAD`, in 1 to 4 cycles each) before the bits of their rows are taken. The bits of all
-/// neighbouring lanes of a row are one entry. Lines of the next request (`early`) have sources of their own: entries that
-/// come behind them do not wait for them.
+/// neighbouring lanes of a row are one entry. Lines of the next request (`early`) have sources of their own: entries
+/// that come behind them do not wait for them.
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`; streams `placed`, and `product` with it; `beat`, in the order of reads.

@@ -6,8 +6,8 @@
 //! that an entry that ends in the next beat is taken from both in one cycle.
 //!
 //! Contract: sources are taken in order, one a cycle, and the answer follows 4 cycles later. A source for which blocks
-//! are read takes one more cycle for each of their beats; a source that loads a line of bits takes up to 4 cycles. Lines
-//! of bits of the next request have sources of their own, which are taken when their beats arrive.
+//! are read takes one more cycle for each of their beats; a source that loads a line of bits takes up to 4 cycles.
+//! Lines of bits of the next request have sources of their own, which are taken when their beats arrive.
 
 use super::super::bits::BitLines;
 use super::super::record::{Answer, Line};

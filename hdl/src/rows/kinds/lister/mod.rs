@@ -169,13 +169,13 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// This ends at the first destination that has no list, or whose list has ids, which all destinations share. When all
 /// destinations of a request are judged, those of the next request are asked for instead, if it is known by then and
 /// neither request has more than 32 destinations. So are the first lines of bits of the next request's first
-/// destination, if no destination of both has more than two regions: that takes a cycle for each lane, two for each lane
-/// of bits, and 6 for each region.
+/// destination, if no destination of both has more than two regions: that takes a cycle for each lane, two for each
+/// lane of bits, and 6 for each region.
 ///
 /// # Inputs
-/// `clk`, `rst`; `start`, `dests`, `first_dest`; `next_valid`, `next_dests`, `next_first_dest`, `forget`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it
-/// was asked for; `plan_done` with `plan`; `refused`, `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`,
-/// `linked`.
+/// `clk`, `rst`; `start`, `dests`, `first_dest`; `next_valid`, `next_dests`, `next_first_dest`, `forget`; `dest_info`,
+/// `set_info`, `bounds`, `set_kinds`, each a cycle after it was asked for; `plan_done` with `plan`; `refused`,
+/// `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`, `linked`.
 ///
 /// # Outputs
 /// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `restarts`; `done` with `status`, `bad_dest`.
