@@ -448,7 +448,7 @@ fn lists_and_bits_of_the_next_request_are_read_while_one_is_sent() {
         (4, 0, 800, 40, false, 1),
         // Bits as well, in a region of their own or beside values.
         (16, 16, 128, 2, false, 0),
-        (8, 8, 800, 4, true, 0),
+        (8, 8, 500, 4, true, 0),
         // Bits in three regions, of which only two are kept for the next request.
         (4, 40, 300, 2, false, 1),
     ];
@@ -476,9 +476,10 @@ fn short_requests_with_bits_follow_each_other() {
         Nullable { values, bits, rows, destinations, by_ids: false, apart: false, latency: 325 };
     let cycles = request.cycles_of::<3>(&library);
     println!("{cycles:?} cycles");
-    // A row takes a cycle where it is judged and three where it is sent, as in the test above. Regions and their lanes
-    // are looked at once more for the next request, whose lines are asked for in two cycles each.
+    // As above, a row takes four cycles, and words, messages, regions and lanes some more. The lanes of the next request
+    // are looked at as well, and its lines asked for, in two cycles each.
     let lanes = (values + bits) as u64;
-    let most = 4 * 128 + 4 * lanes + 2 * bits as u64 + 150;
+    let own = 4 * 128 + 2 * 4 + 4 * 8 + 2 * 2 * (lanes + 40);
+    let most = own + lanes + 2 * bits as u64 + 40;
     assert!(cycles[1..].iter().all(|cycles| *cycles <= most), "{cycles:?}, {most} expected");
 }
