@@ -141,6 +141,9 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         self.asked_new.next = self.asked.q.val();
         self.present_new.next = self.present.q.val();
         self.failed_new.next = self.failed.q.val();
+        self.evicts.next = self.tags.write_enable.val()
+            && !self.ask_early.q.val()
+            && self.early.q.val().get_bit(self.ask_slot.q.val().index());
         if self.tags.write_enable.val() {
             self.asked_new.next =
                 self.asked_new.val().replace_bit(self.ask_slot.q.val().index(), true);

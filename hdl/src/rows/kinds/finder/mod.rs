@@ -103,7 +103,7 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 ///
 /// # Outputs
 /// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`:
-/// there is no further row; `place`; streams `read`, `link_read`; `looked`; `busy`; `pending`.
+/// there is no further row; `place`; streams `read`, `link_read`; `looked`; `evicts`; `busy`; `pending`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Finder<const RECORDS: usize> {
     /// Clock.
@@ -145,6 +145,8 @@ pub struct Finder<const RECORDS: usize> {
     pub of_next: Signal<In, Bit>,
     /// The next request is another one than that whose regions were looked at with `of_next`.
     pub forget: Signal<In, Bit>,
+    /// A window that was asked for with `of_next` loses its slot.
+    pub evicts: Signal<Out, Bit>,
     /// Row before which the walk ends; it is the first one of a block.
     pub stop: Signal<In, Bits<33>>,
     /// Rows may be found before those before them are taken.

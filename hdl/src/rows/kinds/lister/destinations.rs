@@ -31,7 +31,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.state.d.next = ListerState::ListRead;
             if self.has_next.q.val() {
                 self.has_loaded.d.next = self.has_early.q.val();
-                self.state.d.next = ListerState::DestRead;
+                if !self.evicted.q.val() {
+                    self.state.d.next = ListerState::DestRead;
+                }
             }
         } else if self.forget.val() {
             self.has_next.d.next = false;
@@ -294,6 +296,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 && (self.next_dests.val() <= LISTS)
             {
                 self.for_next.d.next = true;
+                self.evicted.d.next = false;
                 self.state.d.next = ListerState::ListRead;
             }
         }

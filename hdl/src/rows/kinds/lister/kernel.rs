@@ -99,5 +99,6 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             self.upper.d.next = false;
             self.has_early.d.next = 0.into();
         }
+        self.upper_now.d.next = self.upper.d.val() ^ self.for_next.d.val();
     }
 }

@@ -267,10 +267,13 @@ pub struct Lister<const RECORDS: usize> {
     for_next: DFF<Bit>,
     /// Lists of the next request were asked for.
     has_next: DFF<Bit>,
+    /// These lists may not be kept any more.
+    evicted: DFF<Bit>,
     /// Half of the finder's slots, and of the places of lines of bits, that the request uses; the next request uses the
     /// other half.
     upper: DFF<Bit>,
-    upper_now: Signal<Local, Bit>,
+    /// The half that is used in this cycle.
+    upper_now: DFF<Bit>,
     /// Only one list is asked for before the next walk.
     is_one: DFF<Bit>,
     /// More destinations have lists than those that were asked for.

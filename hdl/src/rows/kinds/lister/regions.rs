@@ -123,10 +123,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.finder.set.next = self.head.q.val().first_set;
             self.finder.base.next = self.index.q.val().get_bits::<6>(0);
         }
-        self.upper_now.next = self.upper.q.val() ^ self.for_next.q.val();
-        self.finder.upper.next = self.upper_now.val();
+        self.finder.upper.next = self.upper_now.q.val();
         self.finder.of_next.next = self.for_next.q.val();
         self.finder.forget.next = self.forget.val();
+        if self.finder.evicts.val() {
+            self.evicted.d.next = true;
+        }
         self.finder.peek.next = self.state.q.val() == ListerState::Look;
         self.finder.looks.next = self.state.q.val() == ListerState::Looked;
         self.finder.info.next = self.set_info.val();
@@ -158,7 +160,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.asks.next = self.by_lane.val() || self.groups.q.val().any();
         // Consecutive requests use different places for their first two regions.
         self.slot.next = self.region_index.val().get_bits::<2>(0);
-        if self.upper_now.val() {
+        if self.upper_now.q.val() {
             self.slot.next = self.region_index.val().get_bits::<2>(0) ^ 2;
         }
         self.load_lanes.next = self.plan_now.val().bits;

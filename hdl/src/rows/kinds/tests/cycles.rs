@@ -1,7 +1,7 @@
 //! Cycles that rows take, beside the round trips of a request.
 
 use super::bench::WithTables;
-use super::{ALL, Around, BASE, POOL, SIZE, expected, library};
+use super::{ALL, Around, BASE, POOL, SIZE, by_bitmaps, expected, library};
 use crate::testing;
 use drdma_abi::work_request::{Chain, Element, MessageLayout, Opcode};
 use drdma_semantics::kinds::{Entry, Kind, Kinds, Selection};
@@ -482,4 +482,34 @@ fn short_requests_with_bits_follow_each_other() {
     let own = 4 * 128 + 2 * 4 + 4 * 8 + 2 * 2 * (lanes + 40);
     let most = own + lanes + 2 * bits as u64 + 40;
     assert!(cycles[1..].iter().all(|cycles| *cycles <= most), "{cycles:?}, {most} expected");
+}
+
+/// Windows that were read ahead for a request, and lost their slots to a long list, are asked for together.
+#[test]
+fn windows_that_lost_their_slots_share_a_round_trip() {
+    const LONG: u32 = 140_000;
+    let library = testing::library("kinds_many", WithTables::<4000>::default);
+    let column = Entry { offset: BASE + POOL, lkey: ALL, kind: Kind::Fixed { width: 1 } };
+    let bitmaps = POOL + u64::from(LONG);
+    let lists: Vec<u64> = (0..16).map(|index| BASE + bitmaps + 20_000 + 64 * index).collect();
+    let mut memory = vec![0; SIZE as usize];
+    memory[bitmaps as usize..].iter_mut().step_by(64).for_each(|byte| *byte = 1);
+    let long = by_bitmaps(&[BASE + bitmaps], LONG, column);
+    let short = by_bitmaps(&lists, 100, column);
+    let cycles = [LATENCY, 2 * LATENCY].map(|latency| {
+        let mut around = Around::new(&library, 0);
+        around.bench.stall(STALLS[0]);
+        around.latency = latency;
+        around.memory = Segments::new().with(BASE, memory.clone());
+        let places = [&long, &short].map(|request| around.place(request, false));
+        (0..6).for_each(|_| around.step());
+        around.tell_next(&short, places[1]);
+        assert_eq!(around.walk_placed(&long, places[0]).status, (0, 0));
+        around.tell_none();
+        let walked = around.walk_placed(&short, places[1]);
+        assert_eq!(walked.status, (0, 0));
+        walked.cycles
+    });
+    println!("{cycles:?} cycles");
+    assert!(cycles[1] - cycles[0] <= LATENCY + 20, "{cycles:?}");
 }
