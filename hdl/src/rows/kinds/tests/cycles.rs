@@ -476,8 +476,8 @@ fn short_requests_with_bits_follow_each_other() {
         Nullable { values, bits, rows, destinations, by_ids: false, apart: false, latency: 325 };
     let cycles = request.cycles_of::<3>(&library);
     println!("{cycles:?} cycles");
-    // As above, a row takes four cycles, and words, messages, regions and lanes some more. The lanes of the next request
-    // are looked at as well, and its lines asked for, in two cycles each.
+    // As above, a row takes four cycles, and words, messages, regions and lanes some more. The lanes of the next
+    // request are looked at as well, and its lines asked for, in two cycles each.
     let lanes = (values + bits) as u64;
     let own = 4 * 128 + 2 * 4 + 4 * 8 + 2 * 2 * (lanes + 40);
     let most = own + lanes + 2 * bits as u64 + 40;
