@@ -37,14 +37,18 @@
 //! so are all destinations if one of them has failed in turns.
 //!
 //! Contract: one request at a time; `done` is a pulse at its end, with its status. By then all reads are answered, and
-//! all tokens have left this block.
+//! all tokens have left this block. A request that `next_valid` tells of is the next one to be started, unless `forget`
+//! says that it is not.
 //!
 //! A group takes a cycle, and a row at least one; a row that several regions share counts as one. A value that is sent
 //! takes a cycle for each 64 bytes, of which its length is the beginning. 512 entries are under way at once.
 //!
 //! A list is read 512 B at a time, and 64 such windows are kept. The next 16 windows of a list are asked for while rows
 //! of those before are found. The first windows of the lists of the first 32 destinations are asked for before the
-//! first walk, and so are the first lines of bits: all of these reads share a round trip.
+//! first walk, and so are the first lines of bits: all of these reads share a round trip. If the next request is known
+//! when all destinations are judged, its lists and lines of bits are asked for then, and come while the current request
+//! is sent. The windows of two requests share the slots, and the lines of bits of two requests their places, so that
+//! neither finds what was read for the other. A request is done when what it asked for the next one has come.
 //!
 //! Each record of a chain takes a round trip, which 64 chains share. Where chains are judged, the pointers of their
 //! records are kept, if there is room for all records of a region: such a region's chains are not followed again, and
@@ -117,8 +121,8 @@ pub struct Made {
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; the decoder's writes: `lane_write` with `lane_kind`, and of sets `set_valid`, `set_index`,
-/// `set_kinds`; `start` with `slot`, `dests`, `first_dest`; entries of the tables: `dest_info`, `set_info`, `bounds`;
-/// stream `beat`, and the ready inputs.
+/// `set_kinds`; `start` with `slot`, `dests`, `first_dest`; `next_valid` with `next_dests`, `next_first_dest`;
+/// `forget`; entries of the tables: `dest_info`, `set_info`, `bounds`; stream `beat`, and the ready inputs.
 ///
 /// # Outputs
 /// `dest_read`, `set_read`; streams `read`, `token`, `made`; `done` with `status`, `bad_dest`.
@@ -149,6 +153,14 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     pub dests: Signal<In, Bits<DEST_COUNT>>,
     /// Place of the first destination in the ring of destinations, until the request is done.
     pub first_dest: Signal<In, Bits<10>>,
+    /// The request that will be walked next, unless `forget` comes, is known; held until `done`.
+    pub next_valid: Signal<In, Bit>,
+    /// With `next_valid`: its number of destinations.
+    pub next_dests: Signal<In, Bits<DEST_COUNT>>,
+    /// With `next_valid`: place of its first destination in the ring of destinations.
+    pub next_first_dest: Signal<In, Bits<10>>,
+    /// The request that was known will not be walked; only between `done` and `start`.
+    pub forget: Signal<In, Bit>,
     /// The request has been walked.
     pub done: Signal<Out, Bit>,
     /// With `done`: status of the request.
@@ -278,6 +290,10 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.lister.start.next = self.start.val();
         self.lister.dests.next = self.dests.val();
         self.lister.first_dest.next = self.first_dest.val();
+        self.lister.next_valid.next = self.next_valid.val();
+        self.lister.next_dests.next = self.next_dests.val();
+        self.lister.next_first_dest.next = self.next_first_dest.val();
+        self.lister.forget.next = self.forget.val();
         self.lister.dest_info.next = self.dest_info.val();
         self.lister.set_info.next = self.set_info.val();
         self.lister.bounds.next = self.bounds.val();

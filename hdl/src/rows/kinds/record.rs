@@ -71,6 +71,8 @@ pub struct Wanted {
     pub unit_end: Bit,
     /// The value is sent; otherwise it is judged, and its bytes are counted.
     pub give: Bit,
+    /// For [`LOAD`]: the line is one of the next request.
+    pub early: Bit,
 }
 
 /// A lane of a set, as it is kept.
@@ -120,6 +122,8 @@ pub struct Placed {
     pub bit: Bits<3>,
     /// For [`LOAD`]: the line has bits of rows.
     pub some: Bit,
+    /// For [`LOAD`]: the line is one of the next request.
+    pub early: Bit,
     /// For bits: where the line, or the lines of the row, are kept; see
     /// [`BitLines::half`](super::bits::BitLines::half).
     pub half: Bits<3>,

@@ -236,25 +236,91 @@ fn requests_with_kinds_are_walked_by_the_block_that_has_them() {
         let posted = card.post(&mut request);
         let tokens = card.finish(1).remove(0);
         assert!(card.read > before, "its bitmap is read");
-        for (index, dest) in (0..).zip(&request.dests) {
-            let place = (posted.1 + index) % 1024;
-            let own = tokens.iter().filter(|token| token.u64("dest") == u64::from(place));
-            let lanes = |token: &Beat| {
-                let row = token.u64("row") as u32;
-                (token.u64("first") as u8..=token.u64("last") as u8).map(move |lane| (lane, row))
-            };
-            let found: Vec<_> =
-                own.filter(|token| token.u64("bytes") > 0).flat_map(lanes).collect();
-            let fragment = |event: &Event| match *event {
-                Event::Fragment { lane, row, .. } => Some((lane, row)),
-                _ => None,
-            };
-            let expected = dest.events(card.first_sets[&place], false);
-            let expected: Vec<_> = expected.iter().filter_map(fragment).collect();
-            assert_eq!(found, expected, "destination {index}, kinds: {has_kinds}");
-        }
-        assert_eq!(tokens.last().map(|end| end.u64("status")), Some(0));
+        check_lanes(&card, &request, posted, &tokens);
     }
+}
+
+/// Tokens of a request have the lanes of its rows, in any pieces.
+fn check_lanes(card: &Card<'_>, request: &Request, posted: (u8, u16), tokens: &[Beat]) {
+    for (index, dest) in (0..).zip(&request.dests) {
+        let place = (posted.1 + index) % 1024;
+        let own = tokens.iter().filter(|token| token.u64("dest") == u64::from(place));
+        let lanes = |token: &Beat| {
+            let row = token.u64("row") as u32;
+            (token.u64("first") as u8..=token.u64("last") as u8).map(move |lane| (lane, row))
+        };
+        let found: Vec<_> = own.filter(|token| token.u64("bytes") > 0).flat_map(lanes).collect();
+        let fragment = |event: &Event| match *event {
+            Event::Fragment { lane, row, .. } => Some((lane, row)),
+            _ => None,
+        };
+        let expected = dest.events(card.first_sets[&place], false);
+        let expected: Vec<_> = expected.iter().filter_map(fragment).collect();
+        assert_eq!(found, expected, "destination {index}");
+    }
+    assert_eq!(tokens.last().map(|end| end.u64("status")), Some(0));
+}
+
+/// A request with kinds for two destinations, whose bitmaps select about half of `rows` rows.
+fn by_bitmaps(rows: u32, seed: u64) -> Request {
+    let mut random = Random::new(seed);
+    let dests = [0, 1].map(|_| {
+        let mut region = region(RegionType::Bitmapped, vec![(0, 8, 8), (1 << 20, 4, 4)], rows);
+        region.bits = (0..rows).map(|_| random.chance(0.5)).collect();
+        Dest { units: 100, ..dest(vec![region], false) }
+    });
+    Request { dests: dests.into(), ..one(dest(Vec::new(), false)) }
+}
+
+/// The lists of a request with kinds are read while the one before is sent.
+#[test]
+fn requests_with_kinds_wait_for_no_list_behind_each_other() {
+    const ROWS: u32 = 400;
+    let library = library();
+    let mut card = Card::new(&library, 12);
+    card.has_kinds = true;
+    let mut requests: Vec<_> = (0..4).map(|seed| by_bitmaps(ROWS, seed)).collect();
+    let posted: Vec<_> = requests.iter_mut().map(|request| card.post(request)).collect();
+    let tokens = card.finish(requests.len());
+    (0..4).for_each(|i| check_lanes(&card, &requests[i], posted[i], &tokens[i]));
+    let at = card.bench.received_at(card.tokens);
+    let mut first = 0;
+    let gaps: Vec<_> = tokens
+        .iter()
+        .map(|tokens| {
+            first += tokens.len();
+            at.get(first).map_or(0, |next| next - at[first - 1])
+        })
+        .collect();
+    println!("{gaps:?} cycles from the end of a request to the next token");
+    // Each row is judged, in a cycle.
+    assert!(gaps.iter().all(|gap| *gap < u64::from(ROWS) + 200), "{gaps:?}");
+}
+
+/// A request is flushed whose lists were read while the one before was sent: another request, whose sets have the same
+/// numbers, has lists of its own.
+#[test]
+fn lists_of_a_flushed_request_are_dropped() {
+    let library = library();
+    let mut card = Card::new(&library, 13);
+    card.has_kinds = true;
+    card.qp_errors.borrow_mut().insert(1);
+    let mut first = by_bitmaps(300, 1);
+    let posted = card.post(&mut first);
+    let set = card.next_set;
+    card.bench.set("dest_write_qp", 1_u64);
+    card.post(&mut by_bitmaps(300, 2));
+    card.bench.set("dest_write_qp", 0_u64);
+    let tokens = card.finish(2);
+    check_lanes(&card, &first, posted, &tokens[0]);
+    assert_eq!(tokens[1].len(), 1);
+    assert_eq!(tokens[1][0].u64("status"), Status::WrFlushError as u64);
+    assert_eq!(card.read, 4 * 38, "the lists of both were read");
+    card.next_set = set;
+    let mut third = by_bitmaps(300, 3);
+    let posted = card.post(&mut third);
+    let tokens = card.finish(1);
+    check_lanes(&card, &third, posted, &tokens[0]);
 }
 
 /// Destinations that are alike are judged by one product each, others by the sum over their regions.

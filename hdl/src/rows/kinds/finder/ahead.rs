@@ -1,8 +1,8 @@
 //! Windows of lists: those that are kept, and those that are asked for ahead of the walk.
 
 use super::{
-    AHEAD, Finder, FinderState, LINES_SHIFT, LIST_WINDOW, LOG_LINES, LOG_WINDOW, POINTER, SLOT,
-    SLOT_SHIFT, WINDOW,
+    AHEAD, Finder, FinderState, LINES_SHIFT, LIST_WINDOW, LISTS, LOG_LINES, LOG_WINDOW, POINTER,
+    SLOT, SLOT_SHIFT, WINDOW,
 };
 use drdma_emit::prelude::*;
 
@@ -10,10 +10,14 @@ impl<const RECORDS: usize> Finder<RECORDS> {
     /// Looks up the window of the next block, and the window that is asked for next (`run`), in every second cycle.
     #[hdl_gen]
     pub(super) fn look_up_windows(&mut self) {
+        self.half.next = 0.into();
+        if self.upper.val() {
+            self.half.next = LISTS.into();
+        }
         // Lists of consecutive destinations begin in consecutive slots; each further window has the slot before.
-        self.first_slot.d.next = self.base.val();
+        self.first_slot.d.next = self.base.val() ^ self.half.val();
         if self.is_ids.val() {
-            self.first_slot.d.next = 0.into();
+            self.first_slot.d.next = self.half.val();
         }
         self.slot.next = self.first_slot.q.val() - self.window.val().get_bits::<SLOT>(0);
         self.tags.read_address[0].next = self.slot.val();
@@ -64,6 +68,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             self.ask_set.d.next = self.set.val();
             self.ask_window.d.next = self.run.q.val();
             self.ask_slot.d.next = self.run_slot.val();
+            self.ask_early.d.next = self.of_next.val();
             self.ask_addr.d.next = self.info.val().addr + bit_cast::<64, 36>(self.behind_run.val());
             self.ask_bytes.d.next = LIST_WINDOW.into();
             if self.list_rest.val() < LIST_WINDOW {
@@ -142,6 +147,9 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         self.asked_new.next = self.asked.q.val();
         self.present_new.next = self.present.q.val();
         self.failed_new.next = self.failed.q.val();
+        self.evicts.next = self.tags.write_enable.val()
+            && !self.ask_early.q.val()
+            && self.early.q.val().get_bit(self.ask_slot.q.val().index());
         if self.tags.write_enable.val() {
             self.asked_new.next =
                 self.asked_new.val().replace_bit(self.ask_slot.q.val().index(), true);
@@ -149,6 +157,14 @@ impl<const RECORDS: usize> Finder<RECORDS> {
                 self.present_new.val().replace_bit(self.ask_slot.q.val().index(), false);
             self.failed_new.next =
                 self.failed_new.val().replace_bit(self.ask_slot.q.val().index(), false);
+            self.early.d.next = self
+                .early
+                .q
+                .val()
+                .replace_bit(self.ask_slot.q.val().index(), self.ask_early.q.val());
+        }
+        if self.forget.val() {
+            self.early.d.next = 0.into();
         }
         if self.ends.val() {
             self.asked_new.next =

@@ -77,8 +77,10 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
             self.block.d.next = 0.into();
         }
         if self.clear.val() {
-            self.present.d.next = 0.into();
-            self.failed.d.next = 0.into();
+            // Nothing is under way.
+            self.present.d.next = self.present.q.val() & self.early.q.val();
+            self.failed.d.next = self.failed.q.val() & self.early.q.val();
+            self.early.d.next = 0.into();
             self.row_valid.d.next = false;
             self.state.d.next = FinderState::Flow;
         }
@@ -137,6 +139,7 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
             self.asked.d.next = 0.into();
             self.present.d.next = 0.into();
             self.failed.d.next = 0.into();
+            self.early.d.next = 0.into();
             self.arrived.d.next = 0.into();
             self.torn.d.next = false;
         }

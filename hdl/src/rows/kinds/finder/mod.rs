@@ -29,7 +29,7 @@ const SLOT_SHIFT: u64 = SLOT as u64;
 /// Number of windows of the current list that are asked for ahead of the window that the walk is in.
 const AHEAD: u64 = 16;
 /// Number of destinations, the current one included, whose lists may be asked for before they are walked: half the
-/// slots, so that a list of as many windows does not take their slots.
+/// slots, so that a list of as many windows does not take their slots. The other half is for the next request.
 pub const LISTS: u64 = 1 << (SLOT - 1);
 /// Number of windows that are kept.
 pub const SLOTS: u64 = 1 << SLOT;
@@ -88,7 +88,8 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// 64 windows of 512 B of lists are kept. The next 16 windows of the current list are asked for, one in three cycles,
 /// while rows of those before are found; a window takes a cycle beside its blocks. With `peek`, and then `looks` until
 /// `looked`, the first window of another region's list is asked for ahead of its walk. All windows may be under way at
-/// once. One that cannot be read counts only when the walk comes to it.
+/// once. One that cannot be read counts only when the walk comes to it. With `of_next` these windows are the next
+/// request's: the next `clear` keeps them, unless `forget` comes before it.
 ///
 /// Chains are followed 64 at once with `ahead` ([`Chaser`]). With `keeps` as well, their records are kept, `RECORDS` of
 /// a request at most ([`Trail`]), and from then on rows of the region are taken from there. Records that are not kept
@@ -96,12 +97,13 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`: a request begins; `set`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
-/// the current region, and `base`, which may change while `busy` and `on` are low; `open` with `from`; `peek`, `looks`;
-/// `stop`; `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`; `line`, `linked`.
+/// the current region, and `base` with `upper`, which may change while `busy` and `on` are low; `open` with `from`;
+/// `peek`, `looks`, `of_next`; `forget`; `stop`; `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`; `line`,
+/// `linked`.
 ///
 /// # Outputs
 /// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`:
-/// there is no further row; `place`; streams `read`, `link_read`; `looked`; `busy`; `pending`.
+/// there is no further row; `place`; streams `read`, `link_read`; `looked`; `evicts`; `busy`; `pending`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Finder<const RECORDS: usize> {
     /// Clock.
@@ -122,6 +124,8 @@ pub struct Finder<const RECORDS: usize> {
     pub partition: Signal<In, Bits<16>>,
     /// Slot of the list's first window, unless it has ids; each other window is kept in the slot before.
     pub base: Signal<In, Bits<SLOT>>,
+    /// All windows are kept half of the slots further on.
+    pub upper: Signal<In, Bit>,
     /// Every lane of the region is a unit.
     pub by_lane: Signal<In, Bit>,
     /// The walk of the region begins or continues in this cycle.
@@ -137,6 +141,12 @@ pub struct Finder<const RECORDS: usize> {
     /// With `looks`: the window is asked for; or there is no list, no slot is free for the window, or it is kept
     /// already.
     pub looked: Signal<Out, Bit>,
+    /// With `looks`: the region is one of the next request.
+    pub of_next: Signal<In, Bit>,
+    /// The next request is another one than that whose regions were looked at with `of_next`.
+    pub forget: Signal<In, Bit>,
+    /// A window that was asked for with `of_next` loses its slot.
+    pub evicts: Signal<Out, Bit>,
     /// Row before which the walk ends; it is the first one of a block.
     pub stop: Signal<In, Bits<33>>,
     /// Rows may be found before those before them are taken.
@@ -220,12 +230,15 @@ pub struct Finder<const RECORDS: usize> {
     asked_new: Signal<Local, Bits<64>>,
     present_new: Signal<Local, Bits<64>>,
     failed_new: Signal<Local, Bits<64>>,
+    /// Slots whose windows were asked for with `of_next`.
+    early: DFF<Bits<64>>,
     tags: Lutram<TAG_BITS, SLOT, 2>,
     tag_in: Flatten<Tag, TAG_BITS>,
     tag_new: Signal<Local, Tag>,
     /// Slot of the list's first window; valid from the cycle after `open` or `peek` on.
     first_slot: DFF<Bits<SLOT>>,
     // The window of the next block.
+    half: Signal<Local, Bits<SLOT>>,
     slot: Signal<Local, Bits<SLOT>>,
     tag: Restore<Tag, TAG_BITS>,
     is_tagged: Signal<Local, Bit>,
@@ -259,6 +272,7 @@ pub struct Finder<const RECORDS: usize> {
     ask_set: DFF<Bits<11>>,
     ask_window: DFF<Bits<WINDOW>>,
     ask_slot: DFF<Bits<SLOT>>,
+    ask_early: DFF<Bit>,
     ask_addr: DFF<Bits<64>>,
     ask_bytes: DFF<Bits<13>>,
     asks_link: Signal<Local, Bit>,

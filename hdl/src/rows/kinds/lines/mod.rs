@@ -27,7 +27,7 @@ pub mod store;
 pub mod tags;
 
 use super::record::{Answer, Entry, LINE, LOAD, Placed, VALUE};
-use crate::primitive::{StreamFifo, StreamSkid};
+use crate::primitive::{Fifo, StreamFifo, StreamSkid};
 use crate::request::{BITS, FIXED, OFFSETS, VIEWS};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_abi::work_request::VIEW;
@@ -83,6 +83,21 @@ pub struct Source {
     pub words: Bits<2>,
 }
 
+/// A line of bits of the next request that is stored when it arrives; the fields are those of a [`Source`].
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Load {
+    /// Lane of the column.
+    pub lane: Bits<4>,
+    /// Where the line is kept.
+    pub half: Bits<3>,
+    /// Bytes of the line before those that are read.
+    pub skip: Bits<6>,
+    /// Bits before that of row 0 in its line.
+    pub offset: Bits<9>,
+    /// Number of words of 16 bytes that are read, less 1.
+    pub words: Bits<2>,
+}
+
 /// A product of a row and a step.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Product {
@@ -127,6 +142,8 @@ struct Looked {
     load_after: Bits<6>,
     /// A line of bits is read.
     loads: Bit,
+    /// With `loads`: it is one of the next request.
+    early: Bit,
     /// The entry consists of bits of lines that were stored before.
     picks: Bit,
     /// See [`Source`].
@@ -168,6 +185,7 @@ struct Asked {
     /// See [`Looked`].
     load_after: Bits<6>,
     loads: Bit,
+    early: Bit,
     picks: Bit,
     half: Bits<3>,
     spot: Bits<10>,
@@ -179,7 +197,8 @@ struct Asked {
 /// 10 cycles later or more. 512 entries are under way at once.
 ///
 /// Lines of bits are loaded (`LOAD`, in 1 to 4 cycles each) before the bits of their rows are taken. The bits of all
-/// neighbouring lanes of a row are one entry.
+/// neighbouring lanes of a row are one entry. Lines of the next request (`early`) have sources of their own: entries
+/// that come behind them do not wait for them.
 ///
 /// # Inputs
 /// `clk`, `rst`; `clear`; streams `placed`, and `product` with it; `beat`, in the order of reads.
@@ -219,6 +238,7 @@ pub struct Lines {
     must_read: DFF<Bit>,
     near: DFF<Bit>,
     is_load: DFF<Bit>,
+    is_early: DFF<Bit>,
     picks: DFF<Bit>,
     half: DFF<Bits<3>>,
     spot: DFF<Bits<10>>,
@@ -272,6 +292,11 @@ pub struct Lines {
     source_new: Signal<Local, Source>,
     reads_out: StreamSkid<HostReadRequest>,
     sources: StreamFifo<Source, 9, 10>,
+    loads: StreamFifo<Load, 6, 7>,
+    load_new: Signal<Local, Load>,
+    /// For each read: it is for a line of the next request.
+    is_for_next: Fifo<1, 7, 8>,
+    has_room_for_read: Signal<Local, Bit>,
     store: Store,
     answers: StreamFifo<Answer, 9, 10>,
     answered: Signal<Local, Bit>,
@@ -284,8 +309,11 @@ impl Logic for Lines {
     #[hdl_gen]
     fn update(&mut self) {
         // All stages advance together. An entry for which two blocks are read stays a cycle longer.
-        self.flows.next = self.reads_out.input.ready.val()
+        self.has_room_for_read.next =
+            self.reads_out.input.ready.val() && self.is_for_next.in_ready.val();
+        self.flows.next = self.has_room_for_read.val()
             && self.sources.input.ready.val()
+            && self.loads.input.ready.val()
             && self.entries.input.ready.val()
             && self.has_room.q.val()
             && self.ready_to_look.q.val();
@@ -322,6 +350,7 @@ impl Logic for Lines {
             self.placed.share(&mut self.held.d);
             self.held.d.next.at = self.placed.start.val() + self.product.bytes.val();
             self.is_load.d.next = self.placed.task.val() == LOAD;
+            self.is_early.d.next = self.placed.early.val();
             self.picks.d.next =
                 (self.placed.task.val() == VALUE) && (self.placed.kind.val() == BITS);
             self.half.d.next = self.placed.half.val();
@@ -409,6 +438,7 @@ impl Logic for Lines {
             self.looked_new.next.load_after = self.after.q.val().get_bits::<6>(0);
         }
         self.looked_new.next.loads = self.is_load.q.val();
+        self.looked_new.next.early = self.is_load.q.val() && self.is_early.q.val();
         self.looked_new.next.picks = self.picks.q.val();
         self.looked_new.next.half = self.half.q.val();
         self.looked_new.next.spot = self.spot.q.val();
@@ -553,12 +583,29 @@ impl Logic for Lines {
         } else if self.asked.q.val().alone {
             self.source_new.next.skip = 0.into();
         }
-        self.sources.input.valid.next = self.asked_valid.q.val() && self.moves.val();
+        self.sources.input.valid.next =
+            self.asked_valid.q.val() && self.moves.val() && !self.asked.q.val().early;
         self.sources.input.data.next = self.source_new.val();
         self.sources.output.join(&mut self.store.source);
+        self.load_new.next.lane = self.source_new.val().lane;
+        self.load_new.next.half = self.source_new.val().half;
+        self.load_new.next.skip = self.source_new.val().skip;
+        self.load_new.next.offset = self.source_new.val().spot.get_bits::<9>(0);
+        self.load_new.next.words = self.source_new.val().words;
+        self.loads.input.valid.next =
+            self.asked_valid.q.val() && self.moves.val() && self.asked.q.val().early;
+        self.loads.input.data.next = self.load_new.val();
+        self.loads.output.join(&mut self.store.early);
+        self.is_for_next.in_valid.next = self.reads_out.input.valid.val();
+        self.is_for_next.in_data.next = bit_cast::<1, 1>(self.asked.q.val().early.into());
 
         // The store takes the beats that were read, and returns the bytes of entries.
-        self.beat.join(&mut self.store.beat);
+        self.store.beat.valid.next = self.beat.valid.val() && self.is_for_next.out_valid.val();
+        self.store.beat.next = self.beat.val();
+        self.store.is_early.next = self.is_for_next.out_data.val().any();
+        self.beat.ready.next = self.store.beat.ready.val() && self.is_for_next.out_valid.val();
+        self.is_for_next.out_ready.next =
+            self.beat.valid.val() && self.store.beat.ready.val() && self.beat.last.val();
         self.answers.input.valid.next = self.store.answer.valid.val();
         self.answers.input.data.next = self.store.answer.val();
         self.answers.output.join(&mut self.answer);
@@ -582,7 +629,9 @@ impl Logic for Lines {
             | self.entries.count.val()
             | self.entries.free.val()
             | self.answers.count.val()
-            | self.answers.free.val();
+            | self.answers.free.val()
+            | bit_cast::<10, 7>(self.loads.count.val() | self.loads.free.val())
+            | bit_cast::<10, 8>(self.is_for_next.count.val() | self.is_for_next.free.val());
         if self.rst.val() {
             self.held_valid.d.next = false;
             self.looked_valid.d.next = false;

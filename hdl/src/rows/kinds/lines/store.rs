@@ -7,10 +7,11 @@
 //!
 //! Contract: sources are taken in order, one a cycle, and the answer follows 4 cycles later. A source for which blocks
 //! are read takes one more cycle for each of their beats; a source that loads a line of bits takes up to 4 cycles.
+//! Lines of bits of the next request have sources of their own, which are taken when their beats arrive.
 
 use super::super::bits::BitLines;
 use super::super::record::{Answer, Line};
-use super::{PLACE, Source};
+use super::{Load, PLACE, Source};
 use crate::primitive::{Flatten, Ram, Restore};
 use crate::shell::host_read::HostReadBeat;
 use drdma_emit::prelude::*;
@@ -23,7 +24,7 @@ const BEAT_PLACE: usize = PLACE + 2;
 /// Memory of the blocks that were read; see the [module](self).
 ///
 /// # Inputs
-/// `clk`, `rst`; streams `source`, `beat`.
+/// `clk`, `rst`; streams `source`, `early`, `beat` with `is_early`.
 ///
 /// # Outputs
 /// `answer`; `busy`. The ready of `beat` waits for sources only.
@@ -35,8 +36,12 @@ pub struct Store {
     pub rst: Signal<In, Bit>,
     /// Sources of the bytes of entries, in the order of the entries.
     pub source: Stream<In, Source>,
+    /// Lines of bits of the next request.
+    pub early: Stream<In, Load>,
     /// Answers of reads.
     pub beat: Stream<In, HostReadBeat>,
+    /// With `beat`: the read is that of the next source of `early`.
+    pub is_early: Signal<In, Bit>,
     /// Bytes of the entry of each source, except of those that load a line of bits.
     pub answer: Flow<Out, Answer>,
     /// A line of bits is being stored.
@@ -44,6 +49,11 @@ pub struct Store {
 
     // Beats are stored.
     free: Signal<Local, Bit>,
+    /// A line of the next request is stored: nothing else is taken.
+    puts_early: Signal<Local, Bit>,
+    /// A beat of the current source is offered.
+    comes: Signal<Local, Bit>,
+    loaded: Signal<Local, Load>,
     fills: Signal<Local, Bit>,
     fills_second: Signal<Local, Bit>,
     filled: DFF<Bit>,
@@ -110,17 +120,27 @@ impl Logic for Store {
         self.fills.next = self.source.fills.val() && !self.filled.q.val();
         self.fills_second.next = self.source.fills_second.val() && !self.filled_second.q.val();
         self.single.next = self.source.loads.val() || self.source.alone.val();
+        self.comes.next = self.beat.valid.val() && !self.is_early.val();
+        self.puts_early.next = self.beat.valid.val()
+            && self.is_early.val()
+            && self.early.valid.val()
+            && self.free.val();
+        self.early.ready.next = self.beat.valid.val() && self.is_early.val() && self.free.val();
         self.beat.ready.next = self.source.valid.val()
             && self.free.val()
             && (self.single.val() || self.fills.val() || self.fills_second.val());
+        if self.is_early.val() {
+            self.beat.ready.next = self.early.valid.val() && self.free.val();
+        }
         self.source.ready.next = self.free.val()
+            && !self.puts_early.val()
             && !self.fills.val()
             && !self.fills_second.val()
-            && (self.beat.valid.val() || !self.single.val());
+            && (self.comes.val() || !self.single.val());
         self.takes.next = self.source.valid.val() && self.source.ready.val();
         self.stores.next = self.source.valid.val()
             && self.free.val()
-            && self.beat.valid.val()
+            && self.comes.val()
             && (self.fills.val() || self.fills_second.val());
         self.number_now.next = self.number.q.val();
         if !self.within.q.val() {
@@ -176,13 +196,22 @@ impl Logic for Store {
                     bit_cast::<BEAT_PLACE, 8>(self.source.second_place.val()) << 1;
             }
         }
-        self.bit_lines.put.next = self.takes.val() && self.source.loads.val();
+        self.bit_lines.put.next =
+            (self.takes.val() && self.source.loads.val()) || self.puts_early.val();
         self.bit_lines.line.next = self.line_new.val();
-        self.bit_lines.lane.next = self.source.lane.val();
-        self.bit_lines.half.next = self.source.half.val();
-        self.bit_lines.skip.next = self.source.skip.val();
-        self.bit_lines.offset.next = self.source.spot.val().get_bits::<9>(0);
-        self.bit_lines.words.next = self.source.words.val();
+        self.loaded.next.lane = self.source.lane.val();
+        self.loaded.next.half = self.source.half.val();
+        self.loaded.next.skip = self.source.skip.val();
+        self.loaded.next.offset = self.source.spot.val().get_bits::<9>(0);
+        self.loaded.next.words = self.source.words.val();
+        if self.puts_early.val() {
+            self.loaded.next = self.early.val();
+        }
+        self.bit_lines.lane.next = self.loaded.val().lane;
+        self.bit_lines.half.next = self.loaded.val().half;
+        self.bit_lines.skip.next = self.loaded.val().skip;
+        self.bit_lines.offset.next = self.loaded.val().offset;
+        self.bit_lines.words.next = self.loaded.val().words;
         self.bit_lines.row.next = self.source.spot.val();
 
         self.taken.d.next = self.takes.val() && !self.source.loads.val();

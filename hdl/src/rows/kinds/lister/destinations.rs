@@ -1,8 +1,8 @@
 //! Destinations of a request, and the phases of their walks.
 
 use super::super::finder::{LISTS, SLOTS};
-use super::super::record::{CHUNK, DESTINATION, GOES_ON, HEAD, TURNS, VERDICT};
-use super::{CHECK_LOG_CHUNK, Lister, ListerPhase, ListerState, OPERATION};
+use super::super::record::{CHUNK, DESTINATION, GOES_ON, HEAD, PLAN, TURNS, VERDICT};
+use super::{CHECK_LOG_CHUNK, Lister, ListerPhase, ListerState, NEXT_REGIONS, OPERATION};
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Lister<RECORDS> {
@@ -23,8 +23,20 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.scout.d.next = 0.into();
         self.is_one.d.next = false;
         self.has_more.d.next = false;
+        self.for_next.d.next = false;
         if self.start.val() {
+            self.upper.d.next = !self.upper.q.val();
+            self.has_next.d.next = false;
+            self.has_early.d.next = 0.into();
             self.state.d.next = ListerState::ListRead;
+            if self.has_next.q.val() {
+                self.has_loaded.d.next = self.has_early.q.val();
+                if !self.evicted.q.val() {
+                    self.state.d.next = ListerState::DestRead;
+                }
+            }
+        } else if self.forget.val() {
+            self.has_next.d.next = false;
         }
     }
 
@@ -44,16 +56,96 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         if self.finder.looked.val() {
             self.scout.d.next = self.scout_after.val();
             self.state.d.next = ListerState::List;
-            if self.scout_after.val() == LISTS {
+            if (self.scout_after.val() == LISTS) && !self.for_next.q.val() {
                 self.has_more.d.next = true;
             }
             if self.is_one.q.val()
                 || self.set_info.val().ids.any()
-                || (self.scout_after.val() == self.dests.val())
+                || (self.scout_after.val() == self.scout_dests.val())
                 || (self.scout_after.val() == LISTS)
             {
                 self.state.d.next = ListerState::DestRead;
             }
+        }
+    }
+
+    /// Reads a destination: after the lists of the next request, the first one of that request.
+    #[hdl_gen]
+    pub(super) fn read_destination(&mut self) {
+        self.state.d.next = ListerState::Dest;
+        if self.for_next.q.val() {
+            self.state.d.next = ListerState::NextDest;
+        }
+    }
+
+    /// Takes the first destination of the next request, in place of that which was judged last.
+    #[hdl_gen]
+    pub(super) fn take_next(&mut self) {
+        self.head.d.next = self.dest_info.val();
+        self.region.d.next = 0.into();
+        self.set.d.next = self.dest_info.val().first_set;
+        self.lane.d.next = 0.into();
+        self.state.d.next = ListerState::NextLanes;
+        if (self.head.q.val().sets > NEXT_REGIONS)
+            || (self.dest_info.val().sets > NEXT_REGIONS)
+            || !self.dest_info.val().sets.any()
+        {
+            self.end_next.next = true;
+        }
+    }
+
+    /// Has the lanes of a region of the next request looked at, one by one.
+    #[hdl_gen]
+    pub(super) fn look_at_next_lanes(&mut self) {
+        self.wanted.task.next = PLAN.into();
+        self.wanted.first.next = self.lane.q.val();
+        self.wanted.lane.next = self.lane.q.val();
+        self.wanted.unit_end.next = self.last_of_set.val();
+        self.wanted.valid.next = true;
+        if self.wanted.ready.val() {
+            self.lane.d.next = self.lane.q.val() + 1;
+            if self.last_of_set.val() {
+                self.state.d.next = ListerState::NextPlanned;
+            }
+        }
+    }
+
+    /// Waits for the region's plan, of which only the lanes of bits are wanted.
+    #[hdl_gen]
+    pub(super) fn take_next_plan(&mut self) {
+        self.lane.d.next = 0.into();
+        self.bits_left.d.next = self.plan.val().bits;
+        self.second.d.next = false;
+        if self.plan_done.val() {
+            self.state.d.next = ListerState::NextRegion;
+            if self.plan.val().bits.any() && self.set_info.val().count.any() {
+                // The lines take the place of those of the current request, if it has any there.
+                self.has_loaded.d.next =
+                    self.has_loaded.q.val().replace_bit(self.slot.val().index(), false);
+                self.preloads.d.next = true;
+                self.state.d.next = ListerState::Bits;
+            }
+        }
+    }
+
+    /// Goes on to the next region of the next request's first destination.
+    #[hdl_gen]
+    pub(super) fn go_on_ahead(&mut self) {
+        self.region.d.next = self.region.q.val() + 1;
+        self.set.d.next = self.set.q.val() + 1;
+        self.state.d.next = ListerState::NextLanes;
+        if self.last_region.val() {
+            self.end_next.next = true;
+        }
+    }
+
+    /// All that is known of the next request is asked for: the current one is sent.
+    #[hdl_gen]
+    pub(super) fn leave_next(&mut self) {
+        if self.end_next.val() {
+            self.for_next.d.next = false;
+            self.has_next.d.next = true;
+            self.state.d.next = ListerState::DestRead;
         }
     }
 
@@ -198,6 +290,13 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.scout.d.next = 0.into();
             self.is_one.d.next = false;
             if self.has_more.q.val() && (self.dests.val() > SLOTS) {
+                self.state.d.next = ListerState::ListRead;
+            } else if self.next_valid.val()
+                && (self.dests.val() <= LISTS)
+                && (self.next_dests.val() <= LISTS)
+            {
+                self.for_next.d.next = true;
+                self.evicted.d.next = false;
                 self.state.d.next = ListerState::ListRead;
             }
         }

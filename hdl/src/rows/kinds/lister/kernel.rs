@@ -39,9 +39,11 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                 }
             }
             ListerState::Looked => self.go_on_looking(),
-            ListerState::DestRead => {
-                self.state.d.next = ListerState::Dest;
-            }
+            ListerState::DestRead => self.read_destination(),
+            ListerState::NextDest => self.take_next(),
+            ListerState::NextLanes => self.look_at_next_lanes(),
+            ListerState::NextPlanned => self.take_next_plan(),
+            ListerState::NextRegion => self.go_on_ahead(),
             ListerState::Dest => self.take_destination(),
             ListerState::Head => self.announce(),
             ListerState::Survey => self.survey(),
@@ -70,6 +72,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             }
         }
         self.pass_turn();
+        self.leave_next();
         // A refusal ends the walk.
         if self.refused.val()
             && ((self.state.q.val() == ListerState::Region)
@@ -78,17 +81,25 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         {
             self.state.d.next = ListerState::Finish;
         }
+        if (self.state.q.val() == ListerState::DestRead) && self.for_next.q.val() {
+            self.dest_read.next = self.next_first_dest.val();
+        }
         // A region is read in the cycle before it is needed.
         self.set_read.next = self.set.d.val();
         if self.state.q.val() == ListerState::ListRead {
             self.dest_read.next =
-                self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.scout.q.val());
+                self.scout_first.val() + bit_cast::<10, DEST_COUNT>(self.scout.q.val());
         } else if self.state.q.val() == ListerState::Looked {
             self.dest_read.next =
-                self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.scout_after.val());
+                self.scout_first.val() + bit_cast::<10, DEST_COUNT>(self.scout_after.val());
         }
         if self.rst.val() {
             self.state.d.next = ListerState::Idle;
+            self.has_next.d.next = false;
+            self.for_next.d.next = false;
+            self.upper.d.next = false;
+            self.has_early.d.next = 0.into();
         }
+        self.upper_now.d.next = self.upper.d.val() ^ self.for_next.d.val();
     }
 }

@@ -41,6 +41,14 @@ pub enum ListerState {
     Looked,
     /// Reads a destination.
     DestRead,
+    /// Takes the first destination of the next request.
+    NextDest,
+    /// Has the lanes of its region looked at, one by one.
+    NextLanes,
+    /// Waits for the region's plan.
+    NextPlanned,
+    /// Goes on to its next region.
+    NextRegion,
     /// Takes the destination.
     Dest,
     /// Announces the destination.
@@ -110,6 +118,9 @@ struct Loaded {
     high: Bits<33>,
 }
 
+/// Largest number of regions of a destination whose lines of bits are asked for while another request is sent: half of
+/// the four regions whose lines are kept.
+const NEXT_REGIONS: u64 = 2;
 /// Bits of a [`Loaded`].
 const LOADED_BITS: usize = <Loaded as Synth>::BITS;
 /// Binary logarithm of the rows of a block.
@@ -155,12 +166,16 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 ///
 /// The first windows of the lists of the first 32 destinations are asked for before the first walk, in 5 cycles each,
 /// and one more list at the beginning of each destination. Only the list of a destination's first region is asked for.
-/// This ends at the first destination that has no list, or whose list has ids, which all destinations share.
+/// This ends at the first destination that has no list, or whose list has ids, which all destinations share. When all
+/// destinations of a request are judged, those of the next request are asked for instead, if it is known by then and
+/// neither request has more than 32 destinations. So are the first lines of bits of the next request's first
+/// destination, if no destination of both has more than two regions: that takes a cycle for each lane, two for each
+/// lane of bits, and 6 for each region.
 ///
 /// # Inputs
-/// `clk`, `rst`; `start`, `dests`, `first_dest`; `dest_info`, `set_info`, `bounds`, `set_kinds`, each a cycle after it
-/// was asked for; `plan_done` with `plan`; `refused`, `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`,
-/// `linked`.
+/// `clk`, `rst`; `start`, `dests`, `first_dest`; `next_valid`, `next_dests`, `next_first_dest`, `forget`; `dest_info`,
+/// `set_info`, `bounds`, `set_kinds`, each a cycle after it was asked for; `plan_done` with `plan`; `refused`,
+/// `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`, `linked`.
 ///
 /// # Outputs
 /// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `restarts`; `done` with `status`, `bad_dest`.
@@ -176,6 +191,14 @@ pub struct Lister<const RECORDS: usize> {
     pub dests: Signal<In, Bits<DEST_COUNT>>,
     /// Place of the first destination in the ring of destinations.
     pub first_dest: Signal<In, Bits<10>>,
+    /// The next request is known.
+    pub next_valid: Signal<In, Bit>,
+    /// With `next_valid`: its number of destinations.
+    pub next_dests: Signal<In, Bits<DEST_COUNT>>,
+    /// With `next_valid`: place of its first destination in the ring of destinations.
+    pub next_first_dest: Signal<In, Bits<10>>,
+    /// That request is not walked.
+    pub forget: Signal<In, Bit>,
     /// Place of the destination to read.
     pub dest_read: Signal<Out, Bits<10>>,
     /// The destination that `dest_read` named in the cycle before.
@@ -237,6 +260,20 @@ pub struct Lister<const RECORDS: usize> {
     /// Destination whose list is asked for.
     scout: DFF<Bits<DEST_COUNT>>,
     scout_after: Signal<Local, Bits<DEST_COUNT>>,
+    scout_dests: Signal<Local, Bits<DEST_COUNT>>,
+    scout_first: Signal<Local, Bits<10>>,
+    end_next: Signal<Local, Bit>,
+    /// Lists of the next request are asked for.
+    for_next: DFF<Bit>,
+    /// Lists of the next request were asked for.
+    has_next: DFF<Bit>,
+    /// These lists may not be kept any more.
+    evicted: DFF<Bit>,
+    /// Half of the finder's slots, and of the places of lines of bits, that the request uses; the next request uses the
+    /// other half.
+    upper: DFF<Bit>,
+    /// The half that is used in this cycle.
+    upper_now: DFF<Bit>,
     /// Only one list is asked for before the next walk.
     is_one: DFF<Bit>,
     /// More destinations have lists than those that were asked for.
@@ -374,6 +411,9 @@ pub struct Lister<const RECORDS: usize> {
     loaded_out: Restore<Loaded, LOADED_BITS>,
     loaded_new: Signal<Local, Loaded>,
     has_loaded: DFF<Bits<4>>,
+    /// Places whose lines were asked for the next request.
+    has_early: DFF<Bits<4>>,
+    load_lanes: Signal<Local, Bits<16>>,
     /// Regions whose lanes of bits are those whose lines were asked for last.
     same: DFF<Bits<16>>,
     is_loaded: Signal<Local, Bit>,

@@ -11,6 +11,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     pub(super) fn look_at_region(&mut self) {
         self.dest_at.next = self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
         self.scout_after.next = self.scout.q.val() + 1;
+        self.scout_dests.next = self.dests.val();
+        self.scout_first.next = self.first_dest.val();
+        if self.for_next.q.val() {
+            self.scout_dests.next = self.next_dests.val();
+            self.scout_first.next = self.next_first_dest.val();
+        }
         self.is_listed.next = self.set_info.val().ids.any()
             || (self.set_info.val().kind == BITMAPPED)
             || (self.set_info.val().kind == POINTER_MAPPED);
@@ -45,11 +51,11 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.plan_in.record.next = self.plan.val();
         self.plans.write_address.next = self.region_index.val();
         self.plans.write_data.next = self.plan_in.bits.val();
-        self.plans.write_enable.next = self.plan_done.val();
+        self.plans.write_enable.next = self.plan_done.val() && !self.for_next.q.val();
         self.plans.read_address[0].next = self.region_index.val();
         self.plan_out.bits.next = self.plans.read_data[0].val();
         self.plan_now.next = self.plan_out.record.val();
-        if self.plan_done.val() {
+        if self.plan_done.val() && !self.for_next.q.val() {
             self.planned.d.next =
                 self.planned.q.val().replace_bit(self.region_index.val().index(), true);
             self.same.d.next = self
@@ -113,6 +119,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.finder.set.next = self.head.q.val().first_set;
             self.finder.base.next = self.index.q.val().get_bits::<6>(0);
         }
+        self.finder.upper.next = self.upper_now.q.val();
+        self.finder.of_next.next = self.for_next.q.val();
+        self.finder.forget.next = self.forget.val();
+        if self.finder.evicts.val() {
+            self.evicted.d.next = true;
+        }
         self.finder.peek.next = self.state.q.val() == ListerState::Look;
         self.finder.looks.next = self.state.q.val() == ListerState::Looked;
         self.finder.info.next = self.set_info.val();
@@ -141,7 +153,15 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             || (self.state.q.val() == ListerState::Idle);
         self.has_row.next = self.finds.val() && self.finder.valid.val();
         self.asks.next = self.by_lane.val() || self.groups.q.val().any();
+        // Consecutive requests use different places for their first two regions.
         self.slot.next = self.region_index.val().get_bits::<2>(0);
+        if self.upper_now.q.val() {
+            self.slot.next = self.region_index.val().get_bits::<2>(0) ^ 2;
+        }
+        self.load_lanes.next = self.plan_now.val().bits;
+        if self.for_next.q.val() {
+            self.load_lanes.next = self.plan.val().bits;
+        }
         self.loaded.read_address[0].next = self.slot.val();
         self.loaded_out.bits.next = self.loaded.read_data[0].val();
         // Destinations with the same columns of bits share their lines.
@@ -166,7 +186,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.loaded_new.next.region = self.region_index.val();
         self.loaded_new.next.count = self.set_info.val().count;
         self.loaded_new.next.first = self.set_kinds.val().first;
-        self.loaded_new.next.bits = self.plan_now.val().bits;
+        self.loaded_new.next.bits = self.load_lanes.val();
         self.loaded_new.next.low = self.finder.at.val();
         self.loaded_new.next.high = self.block_end.val();
         if self.is_next.val() {

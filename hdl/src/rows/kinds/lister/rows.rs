@@ -76,6 +76,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.wanted.unit_end.next = !self.last_group.val()
             || (!self.interleaved.val() && !self.united.q.val())
             || self.last_region.val();
+        self.wanted.early.next = self.for_next.q.val();
         self.wanted.give.next = self.phase.q.val() == ListerPhase::Give;
         self.target.next = self.head.q.val().units;
         if (self.phase.q.val() == ListerPhase::Give) && self.message_ahead.val() {
@@ -164,17 +165,26 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         if self.wanted.valid.val() && self.wanted.ready.val() {
             self.bits_left.d.next = self.bits_left.q.val() & (self.bits_left.q.val() - 1);
         } else if !self.wanted.valid.val() {
-            self.bits_left.d.next = self.plan_now.val().bits;
+            self.bits_left.d.next = self.load_lanes.val();
             self.second.d.next = true;
             if self.second.q.val() {
                 self.loaded.write_enable.next = true;
-                self.has_loaded.d.next =
-                    self.has_loaded.q.val().replace_bit(self.slot.val().index(), true);
-                self.same.d.next =
-                    self.same.q.val().replace_bit(self.region_index.val().index(), true);
+                self.has_early.d.next = self
+                    .has_early
+                    .q
+                    .val()
+                    .replace_bit(self.slot.val().index(), self.for_next.q.val());
+                if !self.for_next.q.val() {
+                    self.has_loaded.d.next =
+                        self.has_loaded.q.val().replace_bit(self.slot.val().index(), true);
+                    self.same.d.next =
+                        self.same.q.val().replace_bit(self.region_index.val().index(), true);
+                }
                 self.state.d.next = ListerState::Rows;
                 self.preloads.d.next = false;
-                if self.preloads.q.val() {
+                if self.for_next.q.val() {
+                    self.state.d.next = ListerState::NextRegion;
+                } else if self.preloads.q.val() {
                     self.state.d.next = ListerState::Region;
                     if self.surveys_on.val() {
                         self.state.d.next = ListerState::Survey;

@@ -42,6 +42,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.last_chunk.next =
             self.chunk_end.q.val() >= bit_cast::<33, 32>(self.set_info.val().count);
         self.passes.next = false;
+        self.end_next.next = false;
         // A destination without regions names a set that may be another request's.
         self.shares.next = self.set_info.val().ids.any()
             && self.head.q.val().sets.any()

@@ -90,6 +90,13 @@ pub struct Asked {
     pub first_dest: Bits<10>,
 }
 
+/// The request that is likely to be walked next.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Next {
+    pub dests: Bits<DEST_COUNT>,
+    pub first_dest: Bits<10>,
+}
+
 #[derive(LogicBlock, BlockDefault)]
 pub struct WithTables<const RECORDS: usize> {
     pub clk: Signal<In, Clock>,
@@ -99,6 +106,9 @@ pub struct WithTables<const RECORDS: usize> {
     pub set: Flow<In, SetOf>,
     pub dest: Flow<In, DestOf>,
     pub asked: Flow<In, Asked>,
+    /// Held while the request is known.
+    pub next: Flow<In, Next>,
+    pub forget: Signal<In, Bit>,
     pub done: Signal<Out, Bit>,
     pub status: Signal<Out, Bits<8>>,
     pub bad_dest: Signal<Out, Bits<DEST_COUNT>>,
@@ -204,6 +214,10 @@ impl<const RECORDS: usize> Logic for WithTables<RECORDS> {
         self.kinds.slot.next = self.held.q.val().slot;
         self.kinds.dests.next = self.held.q.val().dests;
         self.kinds.first_dest.next = self.held.q.val().first_dest;
+        self.kinds.next_valid.next = self.next.valid.val();
+        self.kinds.next_dests.next = self.next.dests.val();
+        self.kinds.next_first_dest.next = self.next.first_dest.val();
+        self.kinds.forget.next = self.forget.val();
         self.done.next = self.kinds.done.val();
         self.status.next = self.kinds.status.val();
         self.bad_dest.next = self.kinds.bad_dest.val();

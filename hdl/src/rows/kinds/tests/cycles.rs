@@ -1,7 +1,7 @@
 //! Cycles that rows take, beside the round trips of a request.
 
 use super::bench::WithTables;
-use super::{ALL, Around, BASE, POOL, SIZE, expected, library};
+use super::{ALL, Around, BASE, POOL, SIZE, by_bitmaps, expected, library};
 use crate::testing;
 use drdma_abi::work_request::{Chain, Element, MessageLayout, Opcode};
 use drdma_semantics::kinds::{Entry, Kind, Kinds, Selection};
@@ -259,8 +259,8 @@ struct Nullable {
 }
 
 impl Nullable {
-    /// Cycles of a SEND of each row to one of the destinations, 20 rows in a message.
-    fn cycles(&self, library: &drdma_verilated::Library) -> u64 {
+    /// A SEND of each row to one of the destinations, 20 rows in a message; and the host's memory.
+    fn make(&self) -> (Request, Segments) {
         let mut random = Random::new(7);
         let mut memory = random.bytes(POOL as usize);
         let (mut values, mut bits) = (Vec::new(), Vec::new());
@@ -330,18 +330,38 @@ impl Nullable {
         }
         assert!(memory.len() < SIZE as usize);
         memory.resize(SIZE as usize, 0);
+        (request, Segments::new().with(BASE, memory))
+    }
+
+    /// Cycles of so many requests of this kind, each of which is known while the one before is walked.
+    fn cycles_of<const N: usize>(&self, library: &drdma_verilated::Library) -> [u64; N] {
+        let (request, memory) = self.make();
         let mut around = Around::new(library, 0);
         around.bench.stall(STALLS[0]);
         around.latency = self.latency;
-        around.memory = Segments::new().with(BASE, memory);
+        around.memory = memory;
         let expected = expected(&request, false, &around.memory).unwrap();
-        let walked = around.walk(&request, false);
-        assert_eq!(walked.status, (0, 0));
-        for (given, messages) in walked.given.iter().zip(expected) {
-            let bytes: Vec<_> = messages.into_iter().map(|message| (0, message)).collect();
-            assert!(given.messages == bytes);
-        }
-        walked.cycles
+        let places = [(); N].map(|()| around.place(&request, false));
+        (0..6).for_each(|_| around.step());
+        let mut following = places.iter().skip(1);
+        places.map(|place| {
+            around.tell_none();
+            if let Some(next) = following.next() {
+                around.tell_next(&request, *next);
+            }
+            let walked = around.walk_placed(&request, place);
+            assert_eq!(walked.status, (0, 0));
+            for (given, messages) in walked.given.iter().zip(&expected) {
+                let bytes: Vec<_> = messages.iter().map(|message| (0, message.clone())).collect();
+                assert!(given.messages == bytes);
+            }
+            walked.cycles
+        })
+    }
+
+    /// Cycles of the request.
+    fn cycles(&self, library: &drdma_verilated::Library) -> u64 {
+        self.cycles_of::<1>(library)[0]
     }
 }
 
@@ -415,4 +435,84 @@ fn lists_and_bits_share_their_round_trips() {
         println!("{context}: {cycles:?} cycles, {:.2} trips", more as f64 / LATENCY as f64);
         assert!(more <= trips * LATENCY + 20, "{context}: {cycles:?}");
     }
+}
+
+/// The lists and lines of bits of a request that is known before the one before it is sent take no round trip of their
+/// own.
+#[test]
+fn lists_and_bits_of_the_next_request_are_read_while_one_is_sent() {
+    let library = testing::library("kinds_many", WithTables::<4000>::default);
+    // Columns of values and of bits, rows, destinations, by ids, and round trips of the second request.
+    let cases = [
+        (4, 0, 800, 1, false, 0),
+        (4, 0, 800, 16, false, 0),
+        (1, 0, 500, 1, true, 0),
+        // More destinations than lists are asked for ahead.
+        (4, 0, 800, 40, false, 1),
+        // Bits as well, in a region of their own or beside values.
+        (16, 16, 128, 2, false, 0),
+        (8, 8, 500, 4, true, 0),
+        // Bits in three regions, of which only two are kept for the next request.
+        (4, 40, 300, 2, false, 1),
+    ];
+    for (values, bits, rows, destinations, by_ids, trips) in cases {
+        let cycles = [LATENCY, 2 * LATENCY].map(|latency| {
+            let apart = false;
+            Nullable { values, bits, rows, destinations, by_ids, apart, latency }
+                .cycles_of::<2>(&library)[1]
+        });
+        let context = format!(
+            "{values} values, {bits} bits, {rows} rows, {destinations} destinations, by ids {by_ids}"
+        );
+        let more = cycles[1].saturating_sub(cycles[0]);
+        println!("{context}: {cycles:?} cycles, {:.2} trips", more as f64 / LATENCY as f64);
+        assert!(more <= trips * LATENCY + 20, "{context}: {cycles:?}");
+    }
+}
+
+/// Short requests with a bit of validity for each value follow each other without a round trip of their own.
+#[test]
+fn short_requests_with_bits_follow_each_other() {
+    let library = testing::library("kinds_many", WithTables::<4000>::default);
+    let (values, bits, rows, destinations) = (16, 16, 128, 2);
+    let request =
+        Nullable { values, bits, rows, destinations, by_ids: false, apart: false, latency: 325 };
+    let cycles = request.cycles_of::<3>(&library);
+    println!("{cycles:?} cycles");
+    // As above, a row takes four cycles, and words, messages, regions and lanes some more. The lanes of the next
+    // request are looked at as well, and its lines asked for, in two cycles each.
+    let lanes = (values + bits) as u64;
+    let own = 4 * 128 + 2 * 4 + 4 * 8 + 2 * 2 * (lanes + 40);
+    let most = own + lanes + 2 * bits as u64 + 40;
+    assert!(cycles[1..].iter().all(|cycles| *cycles <= most), "{cycles:?}, {most} expected");
+}
+
+/// Windows that were read ahead for a request, and lost their slots to a long list, are asked for together.
+#[test]
+fn windows_that_lost_their_slots_share_a_round_trip() {
+    const LONG: u32 = 140_000;
+    let library = testing::library("kinds_many", WithTables::<4000>::default);
+    let column = Entry { offset: BASE + POOL, lkey: ALL, kind: Kind::Fixed { width: 1 } };
+    let bitmaps = POOL + u64::from(LONG);
+    let lists: Vec<u64> = (0..16).map(|index| BASE + bitmaps + 20_000 + 64 * index).collect();
+    let mut memory = vec![0; SIZE as usize];
+    memory[bitmaps as usize..].iter_mut().step_by(64).for_each(|byte| *byte = 1);
+    let long = by_bitmaps(&[BASE + bitmaps], LONG, column);
+    let short = by_bitmaps(&lists, 100, column);
+    let cycles = [LATENCY, 2 * LATENCY].map(|latency| {
+        let mut around = Around::new(&library, 0);
+        around.bench.stall(STALLS[0]);
+        around.latency = latency;
+        around.memory = Segments::new().with(BASE, memory.clone());
+        let places = [&long, &short].map(|request| around.place(request, false));
+        (0..6).for_each(|_| around.step());
+        around.tell_next(&short, places[1]);
+        assert_eq!(around.walk_placed(&long, places[0]).status, (0, 0));
+        around.tell_none();
+        let walked = around.walk_placed(&short, places[1]);
+        assert_eq!(walked.status, (0, 0));
+        walked.cycles
+    });
+    println!("{cycles:?} cycles");
+    assert!(cycles[1] - cycles[0] <= LATENCY + 20, "{cycles:?}");
 }

@@ -38,6 +38,8 @@ const ALL: u32 = 0x0100_0003;
 /// Key of memory that does not exist.
 const NOWHERE: u32 = 0x0300_0005;
 const LOG_MTU: u32 = 8;
+/// Places of the ring of destinations.
+const DESTS: u64 = 1024;
 
 /// Records of chains that are kept: few enough that many requests have more.
 const FEW_RECORDS: usize = 12;
@@ -117,6 +119,7 @@ struct Around<'a> {
     /// Base, step and length of each lane, by set and lane.
     lanes: BTreeMap<(u64, u64), [u64; 3]>,
     next_set: u64,
+    next_dest: u64,
     /// Change that the host makes to memory, if any.
     change: Option<Change>,
     /// All bytes of memory, for answers with an error; empty if these have zeros.
@@ -131,16 +134,17 @@ impl<'a> Around<'a> {
     fn new(library: &'a Library, seed: u64) -> Self {
         let mut bench = Bench::new(library.instance(seed), seed);
         bench.limit(20_000_000);
-        for flow in ["lane", "set", "dest", "asked"] {
+        for flow in ["lane", "set", "dest", "asked", "next"] {
             bench.set(format!("{flow}_valid"), 0_u64);
         }
+        bench.set("forget", 0_u64);
         clear_tables(&mut bench);
         let beat = bench.driver("beat");
         let [read, token, made] = ["read", "token", "made"].map(|base| bench.monitor(base));
         bench.stall(STALLS[seed as usize % STALLS.len()]);
         let latency = [300, 1, 40][seed as usize % 3];
         let (memory, under_way, lanes) = (Segments::new(), VecDeque::new(), BTreeMap::new());
-        let next_set = 7;
+        let (next_set, next_dest) = (7, 1000);
         let mut around = Self {
             bench,
             read,
@@ -152,6 +156,7 @@ impl<'a> Around<'a> {
             under_way,
             lanes,
             next_set,
+            next_dest,
             change: None,
             named: Vec::new(),
             reads: Vec::new(),
@@ -322,6 +327,13 @@ impl<'a> Around<'a> {
     /// Walks a request. Returns its status with the destination that failed, and for each destination its messages with
     /// their announced lengths, the message without an end if there is one, and whether the destination has ended.
     fn walk(&mut self, request: &Request, ud: bool) -> Walked {
+        let first_dest = self.place(request, ud);
+        (0..6).for_each(|_| self.step());
+        self.walk_placed(request, first_dest)
+    }
+
+    /// Writes the tables of a request. Returns the place of its first destination.
+    fn place(&mut self, request: &Request, ud: bool) -> u64 {
         let is_write = request.opcode.is_write();
         let shared = self.next_set;
         if let Some(region) = &request.partitioned {
@@ -330,7 +342,10 @@ impl<'a> Around<'a> {
             let set = Region::Kinds(drdma_semantics::kinds::Kinds { rows, entries });
             self.set(&set, Some((region.ids, region.width)));
         }
-        for (index, dest) in request.destinations.iter().enumerate() {
+        let first_dest = self.next_dest;
+        for dest in &request.destinations {
+            let place = self.next_dest;
+            self.next_dest = (place + 1) % DESTS;
             let (mut first_set, mut sets) = (self.next_set, dest.regions.len() as u64);
             if request.partitioned.is_some() {
                 (first_set, sets) = (shared, 1);
@@ -339,7 +354,7 @@ impl<'a> Around<'a> {
             self.pulse(
                 "dest",
                 &[
-                    ("dest", (100 + index as u64).into()),
+                    ("dest", place.into()),
                     ("sets", sets.into()),
                     ("first_set", first_set.into()),
                     ("is_write", u64::from(is_write).into()),
@@ -351,11 +366,60 @@ impl<'a> Around<'a> {
                 ],
             );
         }
+        first_dest
+    }
+
+    /// Tells that the request whose first destination has this place will be walked next, until `forget`.
+    fn tell_next(&mut self, request: &Request, first_dest: u64) {
+        self.bench.set("next_valid", 1_u64);
+        self.bench.set("next_dests", request.destinations.len() as u64);
+        self.bench.set("next_first_dest", first_dest);
+    }
+
+    /// Tells that no request is known that will be walked next.
+    fn tell_none(&mut self) {
+        self.bench.set("next_valid", 0_u64);
+    }
+
+    /// Tells that the request that was known is not walked.
+    fn forget(&mut self) {
+        self.tell_none();
+        self.bench.set("forget", 1_u64);
+        self.step();
+        self.bench.set("forget", 0_u64);
+    }
+
+    /// Walks requests, of which each is known while the one before is walked. Now and then one is not walked, or is
+    /// not known before.
+    fn walk_all(&mut self, requests: &[(Request, bool)]) -> Vec<Option<Walked>> {
+        let mut random = Random::new(self.bench.cycles());
+        let places: Vec<_> =
+            requests.iter().map(|(request, ud)| self.place(request, *ud)).collect();
         (0..6).for_each(|_| self.step());
+        let mut drops = false;
+        let mut all = Vec::new();
+        for (index, (request, _)) in requests.iter().enumerate() {
+            if drops {
+                self.forget();
+                all.push(None);
+            } else {
+                self.tell_none();
+                if index + 1 < requests.len() && random.below(8) != 0 {
+                    self.tell_next(&requests[index + 1].0, places[index + 1]);
+                }
+                all.push(Some(self.walk_placed(request, places[index])));
+            }
+            drops = !drops && random.below(8) == 0;
+        }
+        all
+    }
+
+    /// Walks a request whose tables are written.
+    fn walk_placed(&mut self, request: &Request, first_dest: u64) -> Walked {
         let count = request.destinations.len() as u64;
         self.pulse(
             "asked",
-            &[("slot", 5.into()), ("dests", count.into()), ("first_dest", 100.into())],
+            &[("slot", 5.into()), ("dests", count.into()), ("first_dest", first_dest.into())],
         );
         let mut cycles = 0_u64;
         while self.bench.get("done") == 0 {
@@ -370,7 +434,8 @@ impl<'a> Around<'a> {
         let mut chunks = Vec::new();
         for token in self.bench.take(self.token) {
             assert_eq!((token.u64("slot"), token.u64("offset")), (5, 0));
-            let dest = &mut given[token.u64("dest") as usize - 100];
+            let index = (token.u64("dest") + DESTS - first_dest) % DESTS;
+            let dest = &mut given[index as usize];
             assert!(!dest.ended, "a token behind the destination's end");
             if token.u64("chunk_start") == 1 {
                 chunks.push(token.u64("chunk_blocks"));
@@ -548,10 +613,9 @@ fn random_request(maker: &mut Maker<'_>) -> (Request, bool) {
     (request, ud)
 }
 
-/// A random request, and the host's memory.
+/// Random requests, each with whether it is for a queue pair of UD, and the host's memory.
 struct Made {
-    request: Request,
-    ud: bool,
+    requests: Vec<(Request, bool)>,
     memory: Vec<u8>,
     hole: Option<Range<usize>>,
     named: Vec<Range<u64>>,
@@ -560,11 +624,12 @@ struct Made {
 fn make(random: &mut Random) -> Made {
     let memory = random.bytes(POOL as usize);
     let mut maker = Maker { random, memory, hole: None, named: Vec::new() };
-    let (request, ud) = random_request(&mut maker);
+    let count = 1 + maker.random.below(3);
+    let requests = (0..count).map(|_| random_request(&mut maker)).collect();
     let Maker { mut memory, hole, named, .. } = maker;
     assert!(memory.len() < (SIZE - TAIL_BYTES) as usize);
     memory.resize(SIZE as usize, 0x77);
-    Made { request, ud, memory, hole, named }
+    Made { requests, memory, hole, named }
 }
 
 fn segments(memory: &[u8], hole: Option<Range<usize>>) -> Segments {
@@ -581,31 +646,35 @@ fn messages_are_those_of_the_semantics() {
     for seed in 0..9 {
         let mut around = Around::new(&library, seed);
         let mut random = Random::new(seed + 100);
-        for number in 0..50 {
-            let Made { request, ud, memory, hole, named } = make(&mut random);
+        for number in 0..30 {
+            let Made { requests, memory, hole, named } = make(&mut random);
             around.memory = segments(&memory, hole);
             around.named = named;
             around.behind = memory;
-            let expected = expected(&request, ud, &around.memory);
-            println!("seed {seed}, request {number}: {:?}", expected.as_ref().err());
-            let walked = around.walk(&request, ud);
-            match expected {
-                Err(status) => {
-                    *failures.entry(status.0).or_insert(0) += 1;
-                    assert_eq!(walked.status, status, "seed {seed}, {number}: {request:?}");
-                    let nothing = vec![Dest::default(); request.destinations.len()];
-                    assert_eq!(walked.given, nothing, "seed {seed}, request {number}");
-                }
-                Ok(messages) => {
-                    assert_eq!(walked.status, (0, 0), "seed {seed}, {number}: {request:?}");
-                    for (dest, messages) in walked.given.iter().zip(messages) {
-                        assert_eq!(dest.ended, !messages.is_empty());
-                        assert_eq!(dest.open, None);
-                        let is_write = request.opcode.is_write();
-                        let told = |bytes: &Vec<u8>| if is_write { bytes.len() as u64 } else { 0 };
-                        let all: Vec<_> = messages.iter().map(|m| (told(m), m.clone())).collect();
-                        assert_eq!(dest.messages, all, "seed {seed}, {number}: {request:?}");
-                        bytes += all.iter().map(|message| message.1.len()).sum::<usize>();
+            for ((request, ud), walked) in requests.iter().zip(around.walk_all(&requests)) {
+                let expected = expected(request, *ud, &around.memory);
+                println!("seed {seed}, requests {number}: {:?}", expected.as_ref().err());
+                let Some(walked) = walked else { continue };
+                match expected {
+                    Err(status) => {
+                        *failures.entry(status.0).or_insert(0) += 1;
+                        assert_eq!(walked.status, status, "seed {seed}, {number}: {request:?}");
+                        let nothing = vec![Dest::default(); request.destinations.len()];
+                        assert_eq!(walked.given, nothing, "seed {seed}, requests {number}");
+                    }
+                    Ok(messages) => {
+                        assert_eq!(walked.status, (0, 0), "seed {seed}, {number}: {request:?}");
+                        for (dest, messages) in walked.given.iter().zip(messages) {
+                            assert_eq!(dest.ended, !messages.is_empty());
+                            assert_eq!(dest.open, None);
+                            let is_write = request.opcode.is_write();
+                            let told =
+                                |bytes: &Vec<u8>| if is_write { bytes.len() as u64 } else { 0 };
+                            let all: Vec<_> =
+                                messages.iter().map(|m| (told(m), m.clone())).collect();
+                            assert_eq!(dest.messages, all, "seed {seed}, {number}: {request:?}");
+                            bytes += all.iter().map(|message| message.1.len()).sum::<usize>();
+                        }
                     }
                 }
             }
@@ -624,8 +693,8 @@ fn memory_that_changes_leads_nowhere_else() {
     for seed in 0..9 {
         let mut around = Around::new(&library, seed);
         let mut random = Random::new(seed + 200);
-        for number in 0..50 {
-            let Made { request, ud, memory, .. } = make(&mut random);
+        for number in 0..30 {
+            let Made { requests, memory, .. } = make(&mut random);
             let mut changed = memory.clone();
             let rarity = 20 << random.below(7);
             for word in changed[POOL as usize..(SIZE - TAIL_BYTES) as usize].chunks_exact_mut(4) {
@@ -636,34 +705,33 @@ fn memory_that_changes_leads_nowhere_else() {
                 };
                 word.copy_from_slice(&value.to_le_bytes());
             }
-            if expected(&request, ud, &segments(&memory, None)).is_err() {
-                continue;
-            }
+            let valid = |(request, ud): &(Request, bool)| {
+                expected(request, *ud, &segments(&memory, None)).is_ok()
+            };
+            let requests: Vec<_> = requests.into_iter().filter(valid).collect();
             around.memory = segments(&memory, None);
             let longest = 1 << (4 + random.below(10));
             let due = around.bench.cycles() + random.below(longest);
             let every = 1 + random.below(longest);
             around.change = Some(Change { due, every, memory: segments(&changed, None) });
-            let Walked { status, given, .. } = around.walk(&request, ud);
+            let walked = around.walk_all(&requests);
             around.change = None;
-            *statuses.entry(status.0).or_insert(0) += 1;
-            let context = format!("seed {seed}, request {number}, {status:?}: {request:?}");
-            for dest in given {
-                for (announced, bytes) in dest.messages.iter().chain(&dest.open) {
-                    assert!(!ud || bytes.len() <= 1 << LOG_MTU, "{context}");
-                    assert!(
-                        !request.opcode.is_write() || bytes.len() as u64 <= *announced,
-                        "{context}"
-                    );
+            for ((request, ud), walked) in requests.iter().zip(walked) {
+                let Some(Walked { status, given, .. }) = walked else { continue };
+                *statuses.entry(status.0).or_insert(0) += 1;
+                let context = format!("seed {seed}, request {number}, {status:?}: {request:?}");
+                let is_write = request.opcode.is_write();
+                for dest in given {
+                    for (announced, bytes) in dest.messages.iter().chain(&dest.open) {
+                        assert!(!ud || bytes.len() <= 1 << LOG_MTU, "{context}");
+                        assert!(!is_write || bytes.len() as u64 <= *announced, "{context}");
+                    }
+                    for (announced, bytes) in &dest.messages {
+                        assert!(!is_write || bytes.len() as u64 == *announced, "{context}");
+                    }
+                    assert!(status.0 != 0 || dest.open.is_none(), "{context}");
+                    assert!(status.0 != 0 || dest.ended || dest.messages.is_empty(), "{context}");
                 }
-                for (announced, bytes) in &dest.messages {
-                    assert!(
-                        !request.opcode.is_write() || bytes.len() as u64 == *announced,
-                        "{context}"
-                    );
-                }
-                assert!(status.0 != 0 || dest.open.is_none(), "{context}");
-                assert!(status.0 != 0 || dest.ended || dest.messages.is_empty(), "{context}");
             }
         }
     }
@@ -755,4 +823,63 @@ fn a_list_that_cannot_be_read_counts_when_the_walk_comes_to_it() {
     }
     println!("{statuses:?}");
     assert!(statuses.len() >= 6, "{statuses:?}");
+}
+
+/// What was read ahead of a request serves that request only, even if another one has sets of the same numbers.
+#[test]
+fn what_is_read_ahead_serves_one_request() {
+    const ROWS: u32 = 496;
+    const BYTES: usize = ROWS as usize / 8;
+    let library = library();
+    let mut random = Random::new(6);
+    let mut memory = random.bytes(POOL as usize);
+    let lists = [0, 1, 2, 3].map(|index| BASE + POOL + 128 * index);
+    memory.extend(random.bytes(lists.len() * 128));
+    memory.resize(SIZE as usize, 0);
+    let mut changed = memory.clone();
+    changed[POOL as usize..][..lists.len() * 128].copy_from_slice(&random.bytes(lists.len() * 128));
+    let bits = |list: u64| {
+        let kind = Kind::Bits { first: 5 };
+        Entry { offset: list + 64, lkey: ALL, kind }
+    };
+    let first = by_bitmaps(&lists[..2], ROWS, bits(lists[0]));
+    let second = by_bitmaps(&lists[2..], ROWS, bits(lists[2]));
+    let mut around = Around::new(&library, 0);
+    let check = |around: &Around<'_>, walked: Walked, request: &Request| {
+        assert_eq!(walked.status, (0, 0));
+        let expected = expected(request, false, &around.memory).unwrap();
+        for (given, messages) in walked.given.iter().zip(expected) {
+            let bytes: Vec<_> = messages.into_iter().map(|message| (0, message)).collect();
+            assert!(given.messages == bytes);
+        }
+    };
+    for forgotten in [false, true] {
+        around.memory = segments(&memory, None);
+        let first_place = around.place(&first, false);
+        let (set, dest) = (around.next_set, around.next_dest);
+        let second_place = around.place(&second, false);
+        (0..6).for_each(|_| around.step());
+        around.tell_next(&second, second_place);
+        around.reads.clear();
+        let walked = around.walk_placed(&first, first_place);
+        check(&around, walked, &first);
+        let list = lists[2]..lists[2] + BYTES as u64;
+        assert!(around.reads.contains(&list), "the list is read ahead");
+        let line = lists[2] + 64;
+        assert!(around.reads.iter().any(|read| read.contains(&line)), "and the bits");
+        around.tell_none();
+        if forgotten {
+            around.forget();
+        } else {
+            around.reads.clear();
+            let walked = around.walk_placed(&second, second_place);
+            check(&around, walked, &second);
+            assert_eq!(around.reads, [], "the lists are there");
+        }
+        // Other lists lie at the same addresses.
+        around.memory = segments(&changed, None);
+        (around.next_set, around.next_dest) = (set, dest);
+        let walked = around.walk(&second, false);
+        check(&around, walked, &second);
+    }
 }

@@ -87,6 +87,10 @@ pub struct Plan {
     pub kinds_dests: Signal<Out, Bits<DEST_COUNT>>,
     /// Place of that request's first destination in the ring of destinations.
     pub kinds_first_dest: Signal<Out, Bits<10>>,
+    /// The request that is offered is known to [`Kinds`](crate::rows::kinds::Kinds), which walks the one before.
+    pub kinds_next: Signal<Out, Bit>,
+    /// The request that was known to [`Kinds`](crate::rows::kinds::Kinds) is not handed over.
+    pub kinds_forget: Signal<Out, Bit>,
     /// Number of columns of a WRITE by columns; 0 for any other request.
     pub request_columns: Signal<In, Bits<5>>,
     /// A request has left the segmenter.

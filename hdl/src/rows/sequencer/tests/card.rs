@@ -60,7 +60,8 @@ pub struct Card<'a> {
     pub request: drdma_verilated::testbench::DriverId,
     req: MonitorId,
     resp: drdma_verilated::testbench::DriverId,
-    next_set: u16,
+    /// Number of the next set.
+    pub next_set: u16,
     next_dest: u16,
     next_slot: u8,
     /// First set of each destination, by its place.

@@ -71,6 +71,10 @@ impl Sequencer {
         self.kinds.slot.next = self.plan.kinds_slot.val();
         self.kinds.dests.next = self.plan.kinds_dests.val();
         self.kinds.first_dest.next = self.plan.kinds_first_dest.val();
+        self.kinds.next_valid.next = self.plan.kinds_next.val();
+        self.kinds.next_dests.next = self.request_dests.val();
+        self.kinds.next_first_dest.next = self.request_first_dest.val();
+        self.kinds.forget.next = self.plan.kinds_forget.val();
         self.kinds.dest_info.next = self.tables.dest_info.val();
         self.kinds.set_info.next = self.tables.set_info.val();
         self.kinds.bounds.next = self.tables.bounds.val();

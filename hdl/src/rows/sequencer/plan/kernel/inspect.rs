@@ -139,6 +139,7 @@ impl Plan {
             self.status.d.next = self.flush.val();
             self.bad_dest.d.next = self.index.q.val();
             self.breaks.d.next = false;
+            self.kinds_forget.next = true;
             self.state.d.next = PlanState::Finish;
         }
     }

@@ -62,6 +62,12 @@ impl Logic for Plan {
         self.finished.next = false;
         self.kinds_start.next = false;
         self.kinds_busy.next = self.state.q.val() == PlanState::KindsWait;
+        self.kinds_next.next = self.kinds_busy.val()
+            && self.request_valid.val()
+            && self.request_kinds.val()
+            && !self.request_status.val().any()
+            && self.request_dests.val().any();
+        self.kinds_forget.next = false;
         self.kinds_slot.next = self.slot.q.val();
         self.kinds_dests.next = self.dests.q.val();
         self.kinds_first_dest.next = self.first_dest.q.val();
