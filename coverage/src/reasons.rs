@@ -180,7 +180,7 @@ pub const REASONS: &[Reason] = &[
         why: WALKER,
     },
     Reason {
-        block: "hdl/src/send/replies/fetcher.rs",
+        block: "hdl/src/send/replies/fetcher/kernel/pages.rs",
         statement: "self.pages.d.next = self.pages.q.val() + 1;",
         why: "Two pages must come back in the cycle in which one is taken.",
     },
