@@ -156,7 +156,7 @@ pub const REASONS: &[Reason] = &[
     Reason {
         block: "hdl/src/rows/sequencer/plan/kernel/judge.rs",
         statement: "self.bad_dest.d.next = 0.into();",
-        why: "The destinations of a partitioned request are alike, and their quick judgement, which comes \
+        why: "The destinations of a partitioned request have the same lanes, and their quick judgement, which comes \
               first, finds wrong ids.",
     },
     Reason {

@@ -257,7 +257,7 @@ fn requests_with_kinds_are_walked_by_the_block_that_has_them() {
     }
 }
 
-/// Destinations that are alike are judged by one product each, others by the sum over their regions.
+/// Destinations of the same lanes are judged by one product each, others by the sum over their regions.
 #[test]
 fn messages_that_are_too_long_fail_the_first_destination_that_has_one() {
     let library = library();

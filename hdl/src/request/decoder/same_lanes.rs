@@ -5,7 +5,7 @@ use crate::request::{BITMAPPED, STRIDED};
 use drdma_emit::prelude::*;
 
 /// Finds destinations of one set, strided or bitmapped, that has the lanes (base, step, length of
-/// each) and the count of the first destination's; the first one is alike to itself if it has such
+/// each) and the count of the first destination's; also finds the first one itself if it has such
 /// a set. A set that the joiner makes of several counts as one: its lanes are those sets' lanes, in
 /// order.
 ///
@@ -19,9 +19,9 @@ use drdma_emit::prelude::*;
 /// `lane_*`, the shaper's lane, 2 cycles after its element.
 ///
 /// # Outputs
-/// `told`: the destination is alike.
+/// `told`: the destination has the same lanes as the first.
 #[derive(LogicBlock, Default)]
-pub struct Alike {
+pub struct SameLanes {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
@@ -67,7 +67,7 @@ pub struct Alike {
     first_told: DFF<Bit>,
 }
 
-impl Logic for Alike {
+impl Logic for SameLanes {
     #[hdl_gen]
     fn update(&mut self) {
         self.valid[0].d.next = self.element_valid.val();
