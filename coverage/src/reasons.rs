@@ -156,7 +156,7 @@ pub const REASONS: &[Reason] = &[
     Reason {
         block: "hdl/src/rows/sequencer/plan/kernel/judge.rs",
         statement: "self.bad_dest.d.next = 0.into();",
-        why: "The destinations of a partitioned request are alike, and their quick judgement, which comes \
+        why: "The destinations of a partitioned request have the same lanes, and their quick judgement, which comes \
               first, finds wrong ids.",
     },
     Reason {
@@ -180,7 +180,7 @@ pub const REASONS: &[Reason] = &[
         why: WALKER,
     },
     Reason {
-        block: "hdl/src/send/replies/fetcher.rs",
+        block: "hdl/src/send/replies/fetcher/kernel/pages.rs",
         statement: "self.pages.d.next = self.pages.q.val() + 1;",
         why: "Two pages must come back in the cycle in which one is taken.",
     },

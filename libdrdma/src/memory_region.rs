@@ -8,95 +8,16 @@ use std::{
 };
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use drdma_abi::register::{MEMORY_REGIONS, MemoryRegionEntry};
 use drdma_driver::{CardError, DmaMemory};
 
 use crate::{Access, Owner, ProtectionDomain, Sharing, context::ContextInner};
 
-/// Bits of a local key that are the table index; the others are the tag.
-const INDEX_BITS: u32 = MEMORY_REGIONS.entries.ilog2();
+mod error;
+mod key;
 
-/// Error of registering memory, lending it as a slice, or giving it back.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MemoryRegionError {
-    /// The region has 0 bytes.
-    #[error("a memory region of 0 B")]
-    Empty,
-    /// The range is not inside the memory region.
-    #[error("bytes {start}..{end} are outside the memory region of {len} B")]
-    OutOfBounds {
-        /// First byte of the range.
-        start: u64,
-        /// Byte behind the last one of the range.
-        end: u64,
-        /// Length of the memory region in bytes.
-        len: u64,
-    },
-    /// All keys of the card are in use.
-    #[error("the card has no free memory region: all {limit} are in use")]
-    NoKey {
-        /// Number of memory regions of a card.
-        limit: u32,
-    },
-    /// The card only sends.
-    #[error("memory that allows {access:?}: the card does not receive")]
-    Unsupported {
-        /// Rights that were asked for.
-        access: Access,
-    },
-    /// Write access was asked for memory that was registered without.
-    #[error("{access:?} is not possible: the card may only read the memory")]
-    ReadOnly {
-        /// Rights that were asked for.
-        access: Access,
-    },
-    /// The memory cannot be borrowed exclusively: another memory region or handle shares it.
-    #[error("the memory of {len} B is shared with another memory region or handle")]
-    Shared {
-        /// Length of the memory region in bytes.
-        len: u64,
-    },
-    /// The memory is immutable.
-    #[error("the memory of {len} B is immutable")]
-    Immutable {
-        /// Length of the memory region in bytes.
-        len: u64,
-    },
-    /// The bytes are not a whole number of values, or not aligned for them.
-    #[error("{len} B at {addr:#x} are not a slice of `{name}`: {reason}")]
-    View {
-        /// Length of the memory region in bytes.
-        len: u64,
-        /// Address of the first byte in this process.
-        addr: u64,
-        /// The type of the values.
-        name: &'static str,
-        /// Description of the mismatch.
-        reason: &'static str,
-    },
-    /// The memory region was not made from an owner of that type.
-    #[error("the owner of the memory is not a `{name}`")]
-    OtherOwner {
-        /// The type of owner that was asked for.
-        name: &'static str,
-    },
-    /// The operating system provided no memory.
-    #[error("cannot allocate {len} B")]
-    Allocation {
-        /// Number of bytes asked for.
-        len: usize,
-        /// Error that the operating system returned.
-        source: std::io::Error,
-    },
-    /// The bytes cannot be memory: they begin at address 0, or reach beyond the end of the address
-    /// space.
-    #[error("{0}")]
-    Address(std::io::Error),
-    /// The card failed.
-    #[error(transparent)]
-    Card(#[from] CardError),
-}
+pub use error::MemoryRegionError;
+use error::misfit;
+pub(crate) use key::Key;
 
 /// Registered memory: `len` bytes that the card sees at [`addr`](Self::addr), under the key
 /// [`lkey`](Self::lkey).
@@ -142,99 +63,6 @@ pub struct MemoryRegion {
     /// The first byte, counted from the first page that is mapped.
     offset: usize,
     len: usize,
-}
-
-/// Mapped memory, shared by the keys that cover parts of it.
-#[derive(Debug)]
-pub(crate) struct Allocation {
-    context: Arc<ContextInner>,
-    memory: DmaMemory,
-    iova: u64,
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        self.context.lock().retire(self.iova, self.memory.clone());
-    }
-}
-
-/// A key of the card's, over bytes of an allocation.
-#[derive(Debug)]
-pub(crate) struct Key {
-    allocation: Arc<Allocation>,
-    offset: usize,
-    len: usize,
-    lkey: u32,
-    pd: u32,
-    access: Access,
-}
-
-impl Key {
-    fn new(
-        allocation: Arc<Allocation>,
-        offset: usize,
-        len: usize,
-        pd: u32,
-        access: Access,
-    ) -> Result<Arc<Self>, MemoryRegionError> {
-        let mut hardware = allocation.context.lock();
-        let limit = hardware.memory_regions.limit();
-        let tag = hardware.next_tag()?;
-        let index = hardware.memory_regions.take().ok_or(MemoryRegionError::NoKey { limit })?;
-        debug_assert!(tag.leading_zeros() >= INDEX_BITS, "{tag:#x} reaches out of a key");
-        let lkey = tag << INDEX_BITS | index;
-        let entry = MemoryRegionEntry {
-            addr: allocation.iova + offset as u64,
-            len: len as u64,
-            lkey,
-            rights: access.bits(),
-            pd,
-            valid: 1,
-        };
-        let written = hardware.device.write_entry(MEMORY_REGIONS, index, &entry);
-        if let Err(error) = written {
-            hardware.memory_regions.put(index);
-            return Err(error.into());
-        }
-        drop(hardware);
-        Ok(Arc::new(Self { allocation, offset, len, lkey, pd, access }))
-    }
-
-    /// Maps memory for the card, and gives it a key.
-    pub fn over(
-        pd: &ProtectionDomain,
-        memory: DmaMemory,
-        access: Access,
-    ) -> Result<Arc<Self>, MemoryRegionError> {
-        let context = pd.context.inner.clone();
-        if !access.is_empty() && !context.receives() {
-            return Err(MemoryRegionError::Unsupported { access });
-        }
-        let memory = if access.writes() { memory } else { memory.read_by_card() };
-        let iova = context.lock().device.map(&memory)?;
-        let (offset, len) = (memory.offset(), memory.len());
-        let allocation = Arc::new(Allocation { context, memory, iova });
-        Self::new(allocation, offset, len, pd.id, access)
-    }
-
-    /// Offset of bytes of this process in the allocation, counted from the first page; `None` if
-    /// they are not inside.
-    pub fn find(&self, pointer: *const u8, len: usize) -> Option<usize> {
-        let offset = pointer.addr().checked_sub(self.allocation.memory.as_ptr().addr())?;
-        let behind = self.offset + self.len;
-        (offset >= self.offset && offset.checked_add(len)? <= behind).then_some(offset)
-    }
-}
-
-impl Drop for Key {
-    fn drop(&mut self) {
-        let mut hardware = self.allocation.context.lock();
-        let index = self.lkey & (MEMORY_REGIONS.entries - 1);
-        let invalid = MemoryRegionEntry::default();
-        let result = hardware.device.write_entry(MEMORY_REGIONS, index, &invalid);
-        hardware.note(result);
-        hardware.memory_regions.put(index);
-    }
 }
 
 /// The right to access bytes: the holder of its only handle may write to them, unless others may
@@ -587,15 +415,4 @@ impl MemoryRegion {
         let owner = owner.downcast::<O>().expect("the owner's type");
         Arc::into_inner(owner).ok_or_else(busy)
     }
-}
-
-/// Reason why `len` bytes at `addr` are no values of type `T`.
-fn misfit<T>((len, addr): (usize, usize), error: bytemuck::PodCastError) -> MemoryRegionError {
-    use bytemuck::PodCastError as Error;
-    let reason = match error {
-        Error::TargetAlignmentGreaterAndInputNotAligned => "they are not aligned",
-        _ => "they are no whole number of values",
-    };
-    let name = std::any::type_name::<T>();
-    MemoryRegionError::View { len: len as u64, addr: addr as u64, name, reason }
 }

@@ -23,6 +23,19 @@ const TRIPS: f64 = 2.5;
 
 /// Every trial, in the order of the report.
 pub fn all() -> Vec<Trial> {
+    let groups = [
+        transfers(),
+        into_columns(),
+        described_keys(),
+        small_requests(),
+        disturbances(),
+        shuffles(),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
+/// Large transfers between two cards.
+fn transfers() -> Vec<Trial> {
     vec![
         Trial {
             id: "received-write",
@@ -66,6 +79,12 @@ pub fn all() -> Vec<Trial> {
             target: Target::Gbps(94.0),
             run: || Ok(odd(Verb::Read)?.gbps()),
         },
+    ]
+}
+
+/// SENDs of packed rows into columns and append regions.
+fn into_columns() -> Vec<Trial> {
+    vec![
         Trial {
             id: "columns-5x4",
             title: "SEND of rows of 5 x 4 B into columns, 4 MiB",
@@ -114,6 +133,12 @@ pub fn all() -> Vec<Trial> {
             target: Target::Gbps(88.0),
             run: || Ok(Columns { mtu: 1024, ..Columns::new(&[4; 5], false) }.run()?.gbps()),
         },
+    ]
+}
+
+/// Requests of described keys.
+fn described_keys() -> Vec<Trial> {
+    vec![
         Trial {
             id: "key-write-5x4",
             title: "WRITE of rows of 5 x 4 B to a described key of columns, 4 MiB",
@@ -144,6 +169,12 @@ pub fn all() -> Vec<Trial> {
             target: Target::Gbps(92.0),
             run: || Ok(key(keys::Verb::Read, 5, 4, Some(64))?.gbps()),
         },
+    ]
+}
+
+/// Many small requests, and the latency of one.
+fn small_requests() -> Vec<Trial> {
+    vec![
         Trial {
             id: "small-send-received",
             title: "SENDs of 64 B received, 16 queue pairs",
@@ -180,6 +211,12 @@ pub fn all() -> Vec<Trial> {
             target: Target::Cycles(TRIPS * ROUND_TRIP_CYCLES as f64 + 250.0),
             run: latency::write,
         },
+    ]
+}
+
+/// Frames that are lost, peers that are silent, and links that are overloaded.
+fn disturbances() -> Vec<Trial> {
+    vec![
         Trial {
             id: "loss",
             title: "WRITE of 1 MiB, one frame of 1,000 lost, round trip of 10 us, four runs",
@@ -210,6 +247,12 @@ pub fn all() -> Vec<Trial> {
             target: Target::Share(0.85, "its share"),
             run: || Ok(incast::measured()?.fairness),
         },
+    ]
+}
+
+/// Shuffles among four cards.
+fn shuffles() -> Vec<Trial> {
+    vec![
         Trial {
             id: "shuffle-4-nodes",
             title: "shuffle among 4 nodes, all at once, ids, 5 x 8 B, received by WRITE",

@@ -39,7 +39,7 @@
 use drdma_abi::roce::{Aeth, Bth, Ethernet, Ipv4, Transport, Udp, VlanTag, cnp, ecn, operation};
 use drdma_emit::prelude::*;
 
-use super::record::{Ack, FRAME_WORDS, Packet, STORE, STORE_WORD, Settled, StoreWrite};
+use super::record::{Ack, FRAME_WORDS, Packet, STORE_WORD, Settled, StoreWrite};
 use crate::context::{ConfigWrite, QP, QueuePairIndex};
 use crate::primitive::header::{AethFields, BthFields, Ipv4Fields};
 use crate::shell::corundum::RxBeat;
@@ -47,6 +47,7 @@ use crate::shell::corundum::RxBeat;
 pub mod gate;
 pub mod integrity;
 pub mod judge;
+mod kernel;
 pub mod packets;
 pub mod places;
 pub mod shape;
@@ -56,9 +57,8 @@ mod tests;
 use gate::{Gate, HEADERS, VLAN};
 use integrity::Integrity;
 use judge::{COMMON, Judge};
-use packets::{BASE, EXTENDED, Headers, Packets, TAG};
-use places::{LONGEST_FRAME, Places};
-use shape::WORDS;
+use packets::{EXTENDED, Headers, Packets};
+use places::Places;
 
 /// Cycles from a frame's last beat to the verdict on it.
 const VERDICT: usize = 5;
@@ -207,212 +207,4 @@ struct Beat {
     first: Bit,
     last: Bit,
     bad: Bit,
-}
-
-impl Logic for Parser {
-    #[hdl_gen]
-    fn update(&mut self) {
-        self.reset.next = self.rst.val() || self.card_reset.val();
-        self.s_axis_if_rx.join(&mut self.gate.s_axis_if_rx);
-        self.gate.m_axis_if_rx.join(&mut self.m_axis_if_rx);
-        self.gate.mac.next = self.mac.val();
-        self.gate.ip.next = self.ip.val();
-        self.cfg.join(&mut self.gate.cfg);
-        self.count_left.next = self.gate.count_left.val();
-
-        // Fields of a frame's first two beats that later beats need.
-        self.here.d.next = self.gate.own.valid.val();
-        self.gate.own.share(&mut self.own.d);
-        self.length.received.next = self.gate.own.headers.val().get_bits::<NETWORK>(0);
-        if self.gate.own.valid.val() {
-            if self.index.q.val() == 0 {
-                self.second.d.next = self.gate.own.data.val().get_bits::<FAR>(0);
-            }
-            if !self.index.q.val().all() {
-                self.index.d.next = self.index.q.val() + 1;
-            }
-            if self.gate.own.first.val() {
-                self.index.d.next = 0.into();
-                self.has_tag.d.next = self.gate.own.tagged.val();
-                self.vlan.d.next = self.gate.own.vlan.val();
-                self.headers.d.next = self.gate.own.headers.val();
-                self.admitted.d.next =
-                    self.places.roomy.val() && self.packets.roomy.val() && self.acks_roomy.val();
-                self.qp.d.next = self.gate.own.qp.val();
-                self.member.d.next = self.gate.own.member.val();
-                self.end.d.next =
-                    bit_cast::<BYTE, 16>(self.length.total_length.val()) + LINK_LESS_ONE;
-                if self.gate.own.tagged.val() {
-                    self.end.d.next =
-                        bit_cast::<BYTE, 16>(self.length.total_length.val()) + LINK_TAGGED_LESS_ONE;
-                }
-            }
-        }
-
-        // Words go to the store up to the end of the longest payload.
-        self.kept.next = self.here.q.val() && self.admitted.q.val();
-        self.stored.next = self.index.q.val() < LONGEST_FRAME;
-        self.write.valid.next = self.kept.val() && self.stored.val();
-        self.write.word.next = self.places.free.val();
-        self.write.data.next = self.own.q.val().data;
-        self.places.taken.next = self.kept.val() && self.stored.val();
-        self.first_word.next = self.start.q.val();
-        if self.own.q.val().first {
-            self.first_word.next = self.places.free.val();
-        }
-        if self.here.q.val() {
-            self.start.d.next = self.first_word.val();
-        }
-        self.words.next = LONGEST_FRAME.into();
-        if self.stored.val() {
-            self.words.next = self.index.q.val().get_bits::<FRAME_WORDS>(0) + 1;
-        }
-
-        // The end of the IPv4 packet may come before the frame's, or not at all.
-        self.is_end.next = self.index.q.val() == self.end.q.val().get_bits::<BEAT>(6);
-        self.whole.next = (!self.own.q.val().first && self.reached.q.val())
-            || (self.is_end.val()
-                && self.own.q.val().keep.get_bit(self.end.q.val().get_bits::<6>(0).index()));
-        if self.here.q.val() {
-            self.reached.d.next = self.whole.val();
-        }
-        self.integrity.beat.valid.next =
-            self.kept.val() && (self.index.q.val() <= self.end.q.val().get_bits::<BEAT>(6));
-        self.integrity.beat.data.next = self.own.q.val().data;
-        self.integrity.beat.first.next = self.own.q.val().first;
-        self.integrity.beat.tagged.next = self.has_tag.q.val();
-        self.integrity.beat.last.next = self.is_end.val() || self.own.q.val().last;
-        self.integrity.beat.end.next = self.end.q.val().get_bits::<4>(2);
-        self.integrity.rst.next = self.reset.val();
-        self.judge.headers.next = self.headers.q.val().get_bits::<COMMON>(0);
-        self.judge.whole.next = self.whole.val() && !self.own.q.val().bad;
-
-        // Fields of the headers.
-        self.network.received.next = self.headers.q.val().get_bits::<NETWORK>(0);
-        self.bth.received.next = self.headers.q.val().get_bits::<BTH>(BTH_START);
-        self.known.opcode.next = self.bth.opcode.val();
-        self.known.solicited.next = self.bth.solicited.val().any();
-        self.known.ack_req.next = self.bth.ack_req.val().any();
-        self.known.padded.next = self.bth.pad.val().any();
-        self.known.pkey.next = self.bth.pkey.val();
-        self.known.qpn.next = self.bth.dest_qp.val();
-        self.known.psn.next = self.bth.psn.val();
-        self.known.source_ip.next = self.network.source.val();
-        self.known.congested.next = self.headers.q.val().get_bits::<2>(ECN) == CONGESTED;
-        self.known.vlan.next = self.vlan.q.val();
-        self.known.tagged.next = self.has_tag.q.val();
-        self.known.qp.next = self.qp.q.val();
-        self.known.start.next = self.first_word.val();
-        self.known.words.next = self.words.val();
-        self.known.extended_words.next = self.judge.extended.val();
-        self.known.extended.next =
-            bit_cast::<EXTENDED, NEAR>(self.headers.q.val().get_bits::<NEAR>(COMMON))
-                | (bit_cast::<EXTENDED, FAR_UNTAGGED>(
-                    self.second.q.val().get_bits::<FAR_UNTAGGED>(0),
-                ) << NEAR as u64);
-        if self.has_tag.q.val() {
-            self.known.extended.next = bit_cast::<EXTENDED, NEAR_TAGGED>(
-                self.headers.q.val().get_bits::<NEAR_TAGGED>(COMMON),
-            ) | (bit_cast::<EXTENDED, FAR>(self.second.q.val())
-                << NEAR_TAGGED as u64);
-        }
-        self.ended[0].d.next = self.kept.val() && self.own.q.val().last;
-        self.waiting[0].d.next = self.known.val();
-        self.is_ack[0].d.next = self.bth.opcode.val() == ACKNOWLEDGE;
-        self.is_notification[0].d.next = self.bth.opcode.val() == NOTIFICATION;
-        self.is_datagram[0].d.next = self.bth.opcode.val().get_bits::<3>(5) == UD;
-        self.members[0].d.next = self.member.q.val();
-        for k in 1..VERDICT {
-            self.ended[k].d.next = self.ended[k - 1].q.val();
-            self.waiting[k].d.next = self.waiting[k - 1].q.val();
-            self.is_ack[k].d.next = self.is_ack[k - 1].q.val();
-            self.is_notification[k].d.next = self.is_notification[k - 1].q.val();
-            self.is_datagram[k].d.next = self.is_datagram[k - 1].q.val();
-            self.members[k].d.next = self.members[k - 1].q.val();
-        }
-
-        // The verdict on the frame.
-        self.right.next =
-            self.ended[VERDICT - 1].q.val() && self.judge.right.val() && self.integrity.right.val();
-        self.for_packet.next = self.right.val()
-            && !self.is_ack[VERDICT - 1].q.val()
-            && !self.is_notification[VERDICT - 1].q.val();
-        self.packets.headers.valid.next = self.for_packet.val();
-        self.packets.headers.next = self.waiting[VERDICT - 1].q.val();
-        self.packets.bytes.next = self.judge.bytes.val();
-        self.packets.rst.next = self.reset.val();
-        self.packets.packet.join(&mut self.packet);
-        self.places.settled.valid.next = self.ended[VERDICT - 1].q.val();
-        self.places.settled.right.next = self.for_packet.val();
-        self.places.settled.words.next = self.waiting[VERDICT - 1].q.val().words;
-        self.places.freed_valid.next = self.freed_valid.val();
-        self.places.rst.next = self.reset.val();
-
-        // An ACK or a NAK.
-        self.acknowledged.next = self.right.val()
-            && self.is_ack[VERDICT - 1].q.val()
-            && self.members[VERDICT - 1].q.val();
-        self.aeth.received.next = self.waiting[VERDICT - 1].q.val().extended.get_bits::<AETH>(0);
-        self.ack.valid.next = self.acknowledged.val();
-        self.ack.qp.next = self.waiting[VERDICT - 1].q.val().qp;
-        self.ack.psn.next = self.waiting[VERDICT - 1].q.val().psn;
-        self.ack.syndrome.next = self.aeth.syndrome.val();
-
-        // A congestion notification only says that it has come. One that has met congestion itself is not answered.
-        self.notifies.next = self.right.val()
-            && self.is_notification[VERDICT - 1].q.val()
-            && self.members[VERDICT - 1].q.val();
-        self.notified.valid.next = self.notifies.val();
-        self.notified.qp.next = self.waiting[VERDICT - 1].q.val().qp;
-        self.congested.valid.next = self.right.val()
-            && self.waiting[VERDICT - 1].q.val().congested
-            && self.members[VERDICT - 1].q.val()
-            && !self.is_notification[VERDICT - 1].q.val()
-            && !self.is_datagram[VERDICT - 1].q.val();
-        self.congested.qp.next = self.waiting[VERDICT - 1].q.val().qp;
-
-        // An answer to a READ or an atomic goes on as a packet, and is reported here besides.
-        self.settled.valid.next = self.for_packet.val();
-        self.settled.answers.next = self.members[VERDICT - 1].q.val()
-            && (self.waiting[VERDICT - 1].q.val().opcode >= FIRST_ANSWER)
-            && (self.waiting[VERDICT - 1].q.val().opcode <= LAST_ANSWER);
-        self.settled.qp.next = self.waiting[VERDICT - 1].q.val().qp;
-        self.settled.operation.next = self.waiting[VERDICT - 1].q.val().opcode.get_bits::<5>(0);
-        self.settled.psn.next = self.waiting[VERDICT - 1].q.val().psn;
-        self.settled.bytes.next = self.judge.bytes.val();
-        self.answer_offset.next =
-            (bit_cast::<7, WORDS>(self.waiting[VERDICT - 1].q.val().extended_words) << 2) + BASE;
-        if self.waiting[VERDICT - 1].q.val().tagged {
-            self.answer_offset.next =
-                (bit_cast::<7, WORDS>(self.waiting[VERDICT - 1].q.val().extended_words) << 2)
-                    + (BASE + TAG);
-        }
-        self.settled.ram.next =
-            (bit_cast::<STORE, STORE_WORD>(self.waiting[VERDICT - 1].q.val().start) << 6)
-                + bit_cast::<STORE, 7>(self.answer_offset.val());
-
-        self.wrong.next = self.ended[VERDICT - 1].q.val()
-            && !self.for_packet.val()
-            && !self.acknowledged.val()
-            && !self.notifies.val();
-        self.overrun.next = self.here.q.val() && self.own.q.val().first && !self.admitted.q.val();
-        self.count_overrun.next = self.overrun.val();
-        self.count_dropped.next = 0.into();
-        if self.wrong.val() {
-            self.count_dropped.next = self.count_dropped.val() + 1;
-        }
-        if self.overrun.val() {
-            self.count_dropped.next = self.count_dropped.val() + 1;
-        }
-
-        if self.rst.val() {
-            self.here.d.next = false;
-        }
-        if self.reset.val() {
-            self.admitted.d.next = false;
-            for k in 0..VERDICT {
-                self.ended[k].d.next = false;
-            }
-        }
-    }
 }

@@ -16,7 +16,7 @@ const STAGES: usize = 3;
 /// destinations came last, 6 cycles behind its last element; never stalls.
 ///
 /// # Inputs
-/// As [`Alike`](super::alike::Alike).
+/// As [`SameLanes`](super::same_lanes::SameLanes).
 ///
 /// # Outputs
 /// `told`: all destinations are apart.

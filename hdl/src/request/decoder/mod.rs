@@ -43,7 +43,6 @@
 //!
 //! Later words of a table's entry need not follow earlier ones: each word is effective at once.
 
-mod alike;
 mod apart;
 mod bounds;
 mod contexts;
@@ -54,6 +53,7 @@ mod named;
 mod parser;
 pub(crate) mod regions;
 mod requests;
+mod same_lanes;
 mod shaper;
 mod slice;
 #[cfg(test)]
@@ -68,7 +68,6 @@ use crate::request::{
     AddressWrite, AskWrite, DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, Part,
     PartWrite, PieceWrite, SetKinds,
 };
-use alike::Alike;
 use apart::Apart;
 use bounds::Bounds;
 use contexts::Contexts;
@@ -77,6 +76,7 @@ use drdma_emit::prelude::*;
 use joiner::Joiner;
 use parser::Parser;
 use requests::Requests;
+use same_lanes::SameLanes;
 use shaper::Shaper;
 use unpacker::Unpacker;
 
@@ -253,8 +253,8 @@ pub struct Decoder {
     pub dest_write_partition: Signal<Out, Bits<16>>,
     /// The destination has one set, strided or bitmapped, with the lanes and the count of the request's first
     /// destination; or the one set of all destinations.
-    pub dest_write_alike: Signal<Out, Bit>,
-    /// The destination was written before: only `sets`, `element_mask`, `alike` and the fields of the request are
+    pub dest_write_same_lanes: Signal<Out, Bit>,
+    /// The destination was written before: only `sets`, `element_mask`, `same_lanes` and the fields of the request are
     /// valid, and new.
     pub dest_write_again: Signal<Out, Bit>,
     /// Of a WRITE by columns: the queue pair gets another column, as another destination behind this one.
@@ -326,7 +326,7 @@ pub struct Decoder {
     bounds: Bounds,
     shaper: Shaper,
     joiner: Joiner,
-    alike: Alike,
+    same_lanes: SameLanes,
     apart: Apart,
     requests: Requests,
 
@@ -375,7 +375,7 @@ pub struct Decoder {
     dest_stamp: DFF<Bits<32>>,
     dest_element_mask: DFF<Bit>,
     dest_rows_per_message: DFF<Bits<32>>,
-    dest_alike: DFF<Bit>,
+    dest_same_lanes: DFF<Bit>,
     dest_partition: DFF<Bits<16>>,
     /// Number of the set of a partitioned request.
     shared_set: DFF<Bits<11>>,

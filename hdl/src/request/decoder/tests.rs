@@ -105,9 +105,9 @@ fn valid_requests_come_out_as_lane_sets() {
         let (ranges, hashes): (Vec<_>, Vec<_>) = made.partition(|by| by.range);
         assert!(ranges.len() > 1 && hashes.len() > 1, "some of them with ids that are made");
         let others = requests.iter().flat_map(|r| r.dests.iter().skip(1));
-        let (alike, differ): (Vec<_>, Vec<_>) = others.partition(|d| d.alike);
-        println!("seed {seed}: {} alike, {} not", alike.len(), differ.len());
-        assert!(alike.len() > 10 && differ.len() > 10, "some are like the first, some are not");
+        let (same, differ): (Vec<_>, Vec<_>) = others.partition(|d| d.same_lanes);
+        println!("seed {seed}: {} have the same lanes, {} not", same.len(), differ.len());
+        assert!(same.len() > 10 && differ.len() > 10, "some are like the first, some are not");
     }
 }
 
@@ -325,11 +325,11 @@ fn a_lane_more_or_less_makes_a_destination_differ() {
     let lanes: [&[u64]; 3] = [&[0, 8], &[0, 8, 16], &[0]];
     // Lanes that were kept of an earlier entry must not be taken for the first destination's.
     let entries = [[1, 0, 1], [0, 1, 2], [2, 0, 2], [1, 1, 0]];
-    for (which, alike) in entries.into_iter().zip([[1, 0, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0]]) {
+    for (which, expected) in entries.into_iter().zip([[1, 0, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0]]) {
         let bytes = shared_entry(&which.map(|k| strided(&card, lanes[k])));
         let requests = compare(&mut world, &mut card, &[batch(200, bytes)]);
-        let found: Vec<_> = requests[0].dests.iter().map(|d| u8::from(d.alike)).collect();
-        assert_eq!(found, alike, "lanes {which:?}");
+        let found: Vec<_> = requests[0].dests.iter().map(|d| u8::from(d.same_lanes)).collect();
+        assert_eq!(found, expected, "lanes {which:?}");
     }
 }
 

@@ -208,7 +208,7 @@ pub struct Sequencer {
     /// Id of the destination's rows, where its set has ids.
     pub dest_write_partition: Signal<In, Bits<16>>,
     /// The destination has one set, with the lanes and the count of the request's first destination.
-    pub dest_write_alike: Signal<In, Bit>,
+    pub dest_write_same_lanes: Signal<In, Bit>,
     /// Least number of rows of a column request; 0 turns column requests off.
     pub column_min_rows: Signal<In, Bits<32>>,
     // Reads of bitmaps and pointer arrays.

@@ -137,7 +137,7 @@ pub fn chunk_rows(dests: &[Dest], apart: bool, by_ids: bool, min_rows: u32) -> O
         !(dest.element_mask && dest.regions[0].kind == RegionType::Strided && first.lanes.len() > 1)
     };
     let one = |dest: &Dest| {
-        (apart || dest.is_alike(&dests[0]))
+        (apart || dest.has_same_lanes(&dests[0]))
             && units(dest)
             && dest.regions[0].count > 0
             && are_columns(&dest.regions[0].lanes)
@@ -187,7 +187,7 @@ pub enum Event {
 
 impl Dest {
     /// The destination has one set, strided or bitmapped, whose lanes and count are those of the `first`.
-    pub fn is_alike(&self, first: &Self) -> bool {
+    pub fn has_same_lanes(&self, first: &Self) -> bool {
         let [own] = &self.regions[..] else { return false };
         let [other] = &first.regions[..] else { return false };
         let regular = |r: &Region| matches!(r.kind, RegionType::Strided | RegionType::Bitmapped);

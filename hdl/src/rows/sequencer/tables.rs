@@ -30,7 +30,7 @@ pub struct DestInfo {
     pub units: Bits<32>,
     /// The destination has one set, strided or bitmapped, with the lanes and the count of the request's first
     /// destination.
-    pub alike: Bit,
+    pub same_lanes: Bit,
     /// Id of the destination's rows, where its set has ids.
     pub partition: Bits<16>,
 }

@@ -323,7 +323,7 @@ fn lists_of_a_flushed_request_are_dropped() {
     check_lanes(&card, &third, posted, &tokens[0]);
 }
 
-/// Destinations that are alike are judged by one product each, others by the sum over their regions.
+/// Destinations of the same lanes are judged by one product each, others by the sum over their regions.
 #[test]
 fn messages_that_are_too_long_fail_the_first_destination_that_has_one() {
     let library = library();

@@ -133,7 +133,7 @@ fn record(written: &mut Written, model: &Model) {
         // The fields that the segmenter has are not written again.
         let (dest, sets, first_set, slot) = &mut written.dests[get("dest_write_dest") as usize];
         dest.element_mask = get("dest_write_element_mask") == 1;
-        dest.alike = get("dest_write_alike") == 1;
+        dest.same_lanes = get("dest_write_same_lanes") == 1;
         *sets = get("dest_write_sets") as u8;
         assert_eq!(*first_set, get("dest_write_first_set") as u16);
         assert_eq!(*slot, get("dest_write_slot") as u8);
@@ -148,7 +148,7 @@ fn record(written: &mut Written, model: &Model) {
             log_mtu: get("dest_write_log_mtu") as u8,
             element_mask: get("dest_write_element_mask") == 1,
             rows_per_message: get("dest_write_rows_per_message") as u32,
-            alike: get("dest_write_alike") == 1,
+            same_lanes: get("dest_write_same_lanes") == 1,
             partition: get("dest_write_partition") as u16,
             fenced: get("dest_write_fenced") == 1,
             solicited: get("dest_write_solicited") == 1,

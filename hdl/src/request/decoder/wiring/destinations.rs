@@ -40,7 +40,7 @@ impl Decoder {
             self.dest_element_mask.d.next = self.parser.element_mask.val();
             self.dest_rows_per_message.d.next = self.parser.rows_per_message.val();
             self.dest_partition.d.next = self.parser.partition.val();
-            self.dest_alike.d.next = self.parser.partitioned.val();
+            self.dest_same_lanes.d.next = self.parser.partitioned.val();
             self.dest_more.d.next = false;
         }
         if self.parser.column_accept.val() {
@@ -67,11 +67,11 @@ impl Decoder {
             self.dest_valid.d.next = true;
             self.dest_again.d.next = true;
         }
-        if self.alike.told.val() {
+        if self.same_lanes.told.val() {
             self.dest_valid.d.next = true;
             self.dest_again.d.next = true;
             self.dest_dest.d.next = self.dest_base.q.val();
-            self.dest_alike.d.next = true;
+            self.dest_same_lanes.d.next = true;
         }
     }
 }

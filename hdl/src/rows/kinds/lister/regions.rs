@@ -23,7 +23,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.looks.next = (self.state.q.val() == ListerState::Look)
             || (self.state.q.val() == ListerState::Looked);
         self.pd.next = self.domain.q.val();
-        self.unused.next = self.head.q.val().alike;
+        self.unused.next = self.head.q.val().same_lanes;
         self.judging.next = !self.giving.q.val();
         self.message_ahead.next = self.again.q.val() && self.head.q.val().is_write;
         self.joint.next = self.head.q.val().element_mask && (self.head.q.val().sets > 1);

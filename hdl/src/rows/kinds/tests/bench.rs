@@ -184,7 +184,7 @@ impl<const RECORDS: usize> Logic for WithTables<RECORDS> {
         self.dest_info.next.log_mtu = self.dest.log_mtu.val();
         self.dest_info.next.element_mask = self.dest.element_mask.val();
         self.dest_info.next.units = self.dest.units.val();
-        self.dest_info.next.alike = false;
+        self.dest_info.next.same_lanes = false;
         self.dest_info.next.partition = self.dest.partition.val();
         self.tables.dest_write_info.next = self.dest_info.val();
         self.tables.dest_read.next = self.kinds.dest_read.val();

@@ -42,17 +42,18 @@ fn kept_rows(rows: usize) -> usize {
 /// Decides for the plan whether a request is a column request, and how many rows its chunks have, from its destinations
 /// and sets as they are inspected.
 ///
-/// In a *column request* all destinations have rows of the same columns: every destination is alike to the first, or
-/// they are apart (the decoder says so). Every row is a unit of at most 960 bytes, or of at most 64 where lanes are
-/// longer than their step, and 16 rows of its lanes fit a window. Every destination has rows, and one of them at least
-/// `min_rows`; unless there is one bitmap for one destination, half of that is enough for up to 6 lanes, and a quarter
-/// for up to 2. Its chunks are as long as a window takes; those of other requests span about 12 KiB of host memory.
+/// In a *column request* all destinations have rows of the same columns: every destination has the same lanes as the
+/// first, or they are apart (the decoder says so). Every row is a unit of at most 960 bytes, or of at most 64 where
+/// lanes are longer than their step, and 16 rows of its lanes fit a window. Every destination has rows, and one of them
+/// at least `min_rows`; unless there is one bitmap for one destination, half of that is enough for up to 6 lanes, and a
+/// quarter for up to 2. Its chunks are as long as a window takes; those of other requests span about 12 KiB of host
+/// memory.
 ///
 /// Outputs are valid 3 cycles after the last input.
 ///
 /// # Inputs
-/// `start` (a request begins), `dest` (`alike`), `set` (`lanes`, `row_bytes`, `count`, `span`, `steps`, `overlaps`,
-/// `by_lane`, `lone_bitmap`), `apart`, `min_rows` (0 turns column requests off).
+/// `start` (a request begins), `dest` (`same_lanes`), `set` (`lanes`, `row_bytes`, `count`, `span`, `steps`,
+/// `overlaps`, `by_lane`, `lone_bitmap`), `apart`, `min_rows` (0 turns column requests off).
 ///
 /// # Outputs
 /// `column`, `rows`, `kept_rows`, `blocks`.
@@ -64,8 +65,8 @@ pub struct Chunks {
     pub start: Signal<In, Bit>,
     /// A destination is inspected.
     pub dest_valid: Signal<In, Bit>,
-    /// The destination is alike to the first.
-    pub dest_alike: Signal<In, Bit>,
+    /// The destination has the same lanes as the first.
+    pub dest_same_lanes: Signal<In, Bit>,
     /// A set of the destination is inspected.
     pub set_valid: Signal<In, Bit>,
     /// Lanes of the set, 1 to 16.
@@ -137,7 +138,7 @@ impl Default for Chunks {
             clk: Signal::default(),
             start: Signal::default(),
             dest_valid: Signal::default(),
-            dest_alike: Signal::default(),
+            dest_same_lanes: Signal::default(),
             set_valid: Signal::default(),
             set_lanes: Signal::default(),
             set_row_bytes: Signal::default(),
@@ -219,7 +220,7 @@ impl Logic for Chunks {
                 self.fits.d.next = false;
             }
         }
-        if self.dest_valid.val() && !self.dest_alike.val() && !self.apart.val() {
+        if self.dest_valid.val() && !self.dest_same_lanes.val() && !self.apart.val() {
             self.fits.d.next = false;
         }
         if self.start.val() {

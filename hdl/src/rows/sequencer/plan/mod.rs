@@ -33,8 +33,8 @@ const STAGES: usize = 4;
 /// bitmaps.
 ///
 /// The column path counts the rows of column requests, one [`SCAN`](super::record::SCAN) every 2 cycles; the row source
-/// counts all others. Destinations that are alike and have fewer rows than a message are judged in 3 cycles each. From
-/// the first other destination on, each takes 18 or more.
+/// counts all others. Destinations of the same lanes that have fewer rows than a message are judged in 3 cycles each.
+/// From the first other destination on, each takes 18 or more.
 ///
 /// # Inputs
 /// `request` stream, the entries that [`Tables`](super::tables::Tables) reads, `result_*` (scans), `column_min_rows`,
@@ -247,7 +247,7 @@ pub struct Plan {
     loaded: DFF<Bits<4>>,
     row_span: Signal<Local, Bits<14>>,
     // Inspection.
-    /// All destinations so far are alike to the first.
+    /// All destinations so far have the same lanes as the first.
     same: DFF<Bit>,
     largest: DFF<Bits<36>>,
     bitmaps: DFF<Bit>,

@@ -37,7 +37,7 @@ pub enum PlanState {
     TallyTurn,
     /// Waits until all scans have ended.
     Await,
-    /// Quick judgement of destinations that are alike: reads the first one.
+    /// Quick judgement of destinations of the same lanes: reads the first one.
     QuickRead,
     /// Quick judgement: takes a destination's head, and reads its set.
     QuickHead,

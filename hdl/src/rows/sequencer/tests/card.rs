@@ -167,7 +167,7 @@ impl Card<'_> {
         let shared_set = self.next_set;
         for (index, dest) in request.dests.iter_mut().enumerate() {
             let first_set = if request.shared.is_some() { shared_set } else { self.next_set };
-            let alike = first.as_ref().is_some_and(|first| dest.is_alike(first));
+            let same_lanes = first.as_ref().is_some_and(|first| dest.has_same_lanes(first));
             // A partitioned request has one region for all destinations.
             let own = if request.shared.is_some() && index > 0 { 0 } else { dest.regions.len() };
             for region in &mut dest.regions[..own] {
@@ -263,7 +263,7 @@ impl Card<'_> {
                     ("log_mtu", dest.log_mtu.into()),
                     ("element_mask", dest.element_mask.into()),
                     ("rows_per_message", dest.units.into()),
-                    ("alike", u64::from(alike).into()),
+                    ("same_lanes", u64::from(same_lanes).into()),
                     ("partition", partition.into()),
                 ],
             );

@@ -1,7 +1,7 @@
 //! Entries: their heads, flags and destinations.
 
 use super::reader::Reader;
-use super::requests::{Column, Dest, alike};
+use super::requests::{Column, Dest, same_lanes};
 use super::{Batch, Card, Decoded, Failure, OPERATION, Set};
 use drdma_abi::Layout;
 use drdma_abi::completion::Status;
@@ -161,7 +161,7 @@ impl Card {
                 (sets, element_mask) = (vec![joined], false);
             }
             let first = dests.first().map_or(&sets, |first| &first.sets);
-            let alike = alike(&sets, first);
+            let same_lanes = same_lanes(&sets, first);
             let last = columns.len().saturating_sub(1);
             let column = |(j, remote): (usize, &RemoteColumn)| Column {
                 remote_addr: remote.addr,
@@ -177,7 +177,7 @@ impl Card {
             };
             dests.push(Dest {
                 columns,
-                alike,
+                same_lanes,
                 partition: d.partition,
                 qp: d.qp as u8,
                 opcode: code,

@@ -139,7 +139,7 @@ impl Set {
 
 /// Whether a destination has one set, strided or bitmapped, with the lanes and the count of the
 /// `first` destination's.
-pub(super) fn alike(sets: &[Set], first: &[Set]) -> bool {
+pub(super) fn same_lanes(sets: &[Set], first: &[Set]) -> bool {
     let ([own], [other]) = (sets, first) else { return false };
     // Contiguous regions, also those that became one set, have no step.
     let regular = |set: &Set| set.kind == 2 || set.kind == 1 && set.lanes[0].step > 0;
@@ -181,7 +181,7 @@ pub struct Dest {
     pub log_mtu: u8,
     pub element_mask: bool,
     pub rows_per_message: u32,
-    pub alike: bool,
+    pub same_lanes: bool,
     pub partition: u16,
     pub fenced: bool,
     pub solicited: bool,

@@ -110,11 +110,11 @@ impl Plan {
         self.set.d.next = self.here.val().first_set;
         self.sets_left.d.next = self.here.val().sets;
         self.same.d.next =
-            self.here.val().alike && (self.same.q.val() || (self.index.q.val() == 0));
+            self.here.val().same_lanes && (self.same.q.val() || (self.index.q.val() == 0));
         self.largest.d.next = 0.into();
         self.wait.d.next = 0.into();
-        if self.here.val().alike && self.same.q.val() {
-            // An alike destination has the same product as the one before, which still holds.
+        if self.here.val().same_lanes && self.same.q.val() {
+            // A destination of the same lanes has the same product as the one before, which still holds.
             self.largest.d.next = self.largest.q.val();
             self.wait.d.next = self.latency.val();
         }

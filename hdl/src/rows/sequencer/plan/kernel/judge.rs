@@ -40,7 +40,7 @@ impl Plan {
         self.multiplier.enable.next = true;
         self.multiplier.a.next = self.head.q.val().units;
         self.multiplier.b.next = self.largest.q.val();
-        // For destinations that are alike: the length of their one message, one product for each destination.
+        // For destinations of the same lanes: the length of their one message, one product for each destination.
         self.quick_rows.d.next = self.rows.val();
         if self.is_bitmap.val() && (self.rows.val() != 0) {
             self.quick_rows.d.next = self.scanned_out.record.val().count;

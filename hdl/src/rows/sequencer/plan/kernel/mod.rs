@@ -26,7 +26,7 @@ impl Logic for Plan {
         // Chunks.
         self.chunks.start.next = false;
         self.chunks.dest_valid.next = false;
-        self.chunks.dest_alike.next = self.here.val().alike;
+        self.chunks.dest_same_lanes.next = self.here.val().same_lanes;
         self.chunks.set_valid.next = false;
         self.chunks.set_lanes.next = self.set_info.val().lanes;
         self.chunks.set_row_bytes.next = self.set_info.val().row_bytes;
