@@ -491,5 +491,12 @@ mod tests {
         copies.fill(&memory, &mut [0; 16]).unwrap();
         let fault = Fault { addr: 0x6001, len: 4 };
         assert_eq!(copies.fill(&memory, &mut [0; 8]).unwrap_err(), fault);
+        // Rows that are read ahead are not there: those before them are sent all the same.
+        let mut copies =
+            of_request(&request, &memory, &mut LastDealt::default()).remove(0).unwrap();
+        copies.fill(&memory, &mut [0; 6]).unwrap();
+        copies.fill(&memory, &mut [0; 9]).unwrap();
+        copies.fill(&memory, &mut [0; 1]).unwrap();
+        assert_eq!(copies.fill(&memory, &mut [0; 1]).unwrap_err(), fault);
     }
 }
