@@ -167,6 +167,7 @@ macro_rules! layout {
             pub const SIZE: usize = $size;
 
             /// The layout as bytes.
+            #[inline]
             pub fn to_bytes(&self) -> [u8; $size] {
                 let mut bytes = [0; $size];
                 $crate::Layout::encode(self, &mut bytes);
@@ -203,6 +204,7 @@ macro_rules! layout {
                 &TABLE
             };
 
+            #[inline]
             fn encode(&self, out: &mut [u8]) {
                 let out = &mut out[..$size];
                 let mut start = 0;
@@ -213,6 +215,7 @@ macro_rules! layout {
                 debug_assert_eq!(start, $size * 8);
             }
 
+            #[inline]
             fn decode(bytes: &[u8]) -> Self {
                 let bytes = &bytes[..$size];
                 let mut start = 0;

@@ -23,6 +23,8 @@ const BURST: usize = 32;
 const MAX_MESSAGES: usize = 1 << 15;
 /// Alignment of columns in their memory: a cache line, and enough for every type of Arrow's.
 const ALIGNMENT: usize = 64;
+/// Pages that memory is cut into ([`DmaMemory::part`]).
+const PAGE: usize = 4096;
 
 /// Receives rows of one stream that its card puts into columns ([`Form::Appended`]), and gives them as batches. No
 /// processor touches a row.
@@ -306,9 +308,13 @@ fn make_segments(
         let column = width.saturating_mul(rows as usize);
         bytes = bytes.saturating_add(column).saturating_add(ALIGNMENT) / ALIGNMENT * ALIGNMENT;
     }
-    let segment = |_| {
-        let memory =
-            DmaMemory::new(bytes).map_err(|source| ReceiveError::Allocation { bytes, source })?;
+    // One memory for all segments: large pages, where the host has some.
+    let stride = bytes.max(1).saturating_add(PAGE - 1) / PAGE * PAGE;
+    let all = stride.saturating_mul(count);
+    let allocation = |source| ReceiveError::Allocation { bytes: all, source };
+    let memory = DmaMemory::new(all).map_err(allocation)?;
+    let segment = |number: usize| {
+        let memory = memory.part(number * stride, stride).expect("whole pages of the memory");
         let region = Arc::new(pd.register_with(memory.clone(), Access::LOCAL_WRITE)?);
         let mut append = pd.append_region().capacity(capacity);
         for (start, width) in &places {

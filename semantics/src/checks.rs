@@ -169,8 +169,13 @@ pub fn check_entry(
     }
     let is_inline = head.flags & flags::INLINE != 0;
     let mut inline = None;
-    let mut seen = Seen::default();
-    let mut destinations = Vec::with_capacity(usize::from(head.destinations));
+    let count = usize::from(head.destinations);
+    let mut seen = Seen {
+        queue_pairs: HashSet::with_capacity(count),
+        partitions: HashSet::with_capacity(if partitioned.is_some() { count } else { 0 }),
+        regions: 0,
+    };
+    let mut destinations = Vec::with_capacity(count);
     for index in 0..head.destinations {
         let at = |failure: Failure| Failure { destination: index, ..failure };
         let Some((bytes, after)) = rest.split_first_chunk::<{ DestinationHead::SIZE }>() else {
@@ -252,7 +257,7 @@ pub fn check_entry(
 }
 
 /// Totals over the destinations before.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Seen {
     queue_pairs: HashSet<u32>,
     partitions: HashSet<u16>,

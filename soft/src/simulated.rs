@@ -59,7 +59,8 @@ impl SimulatedCard {
     /// An endpoint: a card for sending and receiving, not a model of the hardware. It does not plan
     /// the DMA reads of its requests, which takes longer than sending them: the counters `WINDOWS`,
     /// `DATA_READS` and `DATA_READ_BYTES` stay 0. It reads all ids and bitmaps of a request when
-    /// that begins; the reference card, as the hardware, reads them as it sends.
+    /// that begins, and rows up to 12 KiB before they are sent; the reference card, as the hardware,
+    /// reads them as it sends.
     pub fn endpoint() -> Self {
         Self::made(SoftCard::endpoint)
     }

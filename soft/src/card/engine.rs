@@ -316,10 +316,15 @@ impl SoftCard {
             self.jobs.remove(at);
             return Some(1);
         }
-        let lanes = self.jobs[at].lanes.iter().filter(|lane| !lane.is_done());
-        let reliable = lanes.filter(|lane| lane.flow.transport == Transport::Rc);
-        let mut paced: Vec<usize> = reliable.map(|lane| lane.qp as usize).collect();
-        paced.retain(|qp| !self.may_send(*qp));
+        // `may_send` notes when a queue pair may send again, so it is asked for each of them.
+        let mut paced = Vec::new();
+        for lane in 0..self.jobs[at].lanes.len() {
+            let lane = &self.jobs[at].lanes[lane];
+            let (qp, reliable) = (lane.qp as usize, lane.flow.transport == Transport::Rc);
+            if reliable && !lane.is_done() && !self.may_send(qp) {
+                paced.push(qp);
+            }
+        }
         let queue_pairs = &self.tables.queue_pairs;
         let lane = self.jobs[at].next_lane(|lane| {
             let queue_pair = &queue_pairs[lane.qp as usize];

@@ -17,6 +17,10 @@ use drdma_semantics::{
 /// Largest number of rows of a region whose numbers are kept: 16 MiB of them.
 const MOST_ROWS: u32 = 1 << 22;
 
+/// Number of bytes that are read ahead if rows end within packets. They are in the processor's first
+/// cache until they are sent.
+const AHEAD: usize = 12 << 10;
+
 /// The rows of a region.
 #[derive(Debug)]
 struct Rows {
@@ -54,9 +58,10 @@ pub struct RowCopies {
     rows: Arc<Rows>,
     /// Range, among the rows that are sent, of those of the destination that are left.
     left: Range<usize>,
-    /// Number of bytes of the first of them that were sent, and that row, if it was begun.
-    within: usize,
-    row: Vec<u8>,
+    /// Bytes of rows that were read ahead, and how many of them were sent. These rows are not in
+    /// `left` any more.
+    ahead: Vec<u8>,
+    sent: usize,
 }
 
 /// Returns the rows of each destination of a request that was checked. `None` if they must be found
@@ -95,8 +100,8 @@ impl Dealt {
         RowCopies {
             rows: self.rows.clone(),
             left: start..self.ends[id],
-            within: 0,
-            row: Vec::new(),
+            ahead: Vec::new(),
+            sent: 0,
         }
     }
 }
@@ -191,7 +196,7 @@ fn of_regions<M: HostMemory + ?Sized>(
         }
         _ => return Ok(None),
     };
-    Ok(rows.map(|rows| RowCopies { rows, left: 0..count, within: 0, row: Vec::new() }))
+    Ok(rows.map(|rows| RowCopies { rows, left: 0..count, ahead: Vec::new(), sent: 0 }))
 }
 
 /// Returns the rows that a bitmap selects.
@@ -231,17 +236,42 @@ impl RowCopies {
     ) -> Result<(), Fault> {
         let row_len = self.rows.row_len;
         while !out.is_empty() {
-            let whole = out.len() / row_len;
-            if self.within > 0 || whole == 0 {
-                let len = self.fill_part(memory, out)?;
+            let ahead = &self.ahead[self.sent..];
+            if !ahead.is_empty() {
+                let len = ahead.len().min(out.len());
+                out[..len].copy_from_slice(&ahead[..len]);
+                self.sent += len;
                 out = &mut out[len..];
                 continue;
             }
-            let numbers = self.next(whole, out.len())?;
-            memory.read_rows(&self.rows.values, &numbers, out, row_len)?;
-            self.left.start += whole;
-            out = &mut out[whole * row_len..];
+            let whole = out.len() / row_len;
+            if whole * row_len == out.len() {
+                let numbers = self.next(whole, out.len())?;
+                memory.read_rows(&self.rows.values, &numbers, out, row_len)?;
+                self.left.start += whole;
+                return Ok(());
+            }
+            // What is behind the packet's rows may be missing in memory: it is not needed yet.
+            let most = (AHEAD / row_len).max(whole + 1).min(self.left.len());
+            self.read_ahead(memory, most).or_else(|_| self.read_ahead(memory, 1))?;
         }
+        Ok(())
+    }
+
+    /// Reads the next `count` rows ahead, when all that were read before are sent.
+    fn read_ahead<M: HostMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        count: usize,
+    ) -> Result<(), Fault> {
+        let row_len = self.rows.row_len;
+        let mut ahead = std::mem::take(&mut self.ahead);
+        self.sent = 0;
+        ahead.resize(count * row_len, 0);
+        let numbers = self.next(count.max(1), ahead.len())?;
+        memory.read_rows(&self.rows.values, &numbers, &mut ahead, row_len)?;
+        self.left.start += count;
+        self.ahead = ahead;
         Ok(())
     }
 
@@ -250,30 +280,6 @@ impl RowCopies {
         let range = self.left.start..self.left.start + count;
         let there = range.end <= self.left.end;
         there.then(|| self.rows.numbers(range)).flatten().ok_or(Fault { addr: 0, len })
-    }
-
-    /// Fills the front of `out` with the rest of the first row, as far as that fits; returns the
-    /// number of bytes. A row is read as a whole when it begins.
-    fn fill_part<M: HostMemory + ?Sized>(
-        &mut self,
-        memory: &M,
-        out: &mut [u8],
-    ) -> Result<usize, Fault> {
-        let row_len = self.rows.row_len;
-        if self.within == 0 {
-            let number = self.next(1, out.len())?[0];
-            self.row.resize(row_len, 0);
-            memory.read_rows(&self.rows.values, &[number], &mut self.row, row_len)?;
-        }
-        let left = &self.row[self.within..];
-        let len = left.len().min(out.len());
-        out[..len].copy_from_slice(&left[..len]);
-        self.within += len;
-        if self.within == row_len {
-            self.within = 0;
-            self.left.start += 1;
-        }
-        Ok(len)
     }
 }
 
@@ -485,5 +491,12 @@ mod tests {
         copies.fill(&memory, &mut [0; 16]).unwrap();
         let fault = Fault { addr: 0x6001, len: 4 };
         assert_eq!(copies.fill(&memory, &mut [0; 8]).unwrap_err(), fault);
+        // Rows that are read ahead are not there: those before them are sent all the same.
+        let mut copies =
+            of_request(&request, &memory, &mut LastDealt::default()).remove(0).unwrap();
+        copies.fill(&memory, &mut [0; 6]).unwrap();
+        copies.fill(&memory, &mut [0; 9]).unwrap();
+        copies.fill(&memory, &mut [0; 1]).unwrap();
+        assert_eq!(copies.fill(&memory, &mut [0; 1]).unwrap_err(), fault);
     }
 }
