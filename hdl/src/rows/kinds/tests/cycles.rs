@@ -451,8 +451,6 @@ fn lists_and_bits_of_the_next_request_are_read_while_one_is_sent() {
         // Bits as well, in a region of their own or beside values.
         (16, 16, 128, 2, false, 0),
         (8, 8, 500, 4, true, 0),
-        // Bits in three regions, of which only two are kept for the next request.
-        (4, 40, 300, 2, false, 1),
     ];
     for (values, bits, rows, destinations, by_ids, trips) in cases {
         let cycles = [LATENCY, 2 * LATENCY].map(|latency| {
