@@ -397,10 +397,15 @@ pub struct Lister<const RECORDS: usize> {
     first_group: DFF<Bits<4>>,
     /// Current group.
     group: DFF<Bits<4>>,
-    #[init(Constant::new(0xfffe.into()))]
-    behind_0: Constant<Bits<16>>,
-    behind: Signal<Local, Bits<16>>,
+    /// Groups behind the first one, and behind the current one.
+    first_left: DFF<Bits<16>>,
+    left: DFF<Bits<16>>,
+    left_new: Signal<Local, Bits<16>>,
+    left_after: Signal<Local, Bits<16>>,
+    left_behind: Signal<Local, Bits<16>>,
     following: FirstSet<16, 4>,
+    /// No group is behind the current one.
+    is_last: DFF<Bit>,
     last_group: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
     asked: Signal<Local, Bit>,

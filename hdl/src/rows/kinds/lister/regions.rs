@@ -97,9 +97,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.groups_new.next = self.plan_now.val().starts;
         }
         self.lowest.bits.next = self.groups_new.val();
-        self.behind.next = self.behind_0.val() << self.group.q.val();
-        self.following.bits.next = self.groups.q.val() & self.behind.val();
-        self.last_group.next = self.by_lane.val() || !self.following.any.val();
+        // The groups without their first one.
+        self.left_new.next = self.groups_new.val() & (self.groups_new.val() - 1);
+        self.left_behind.next = self.groups_behind.val() & (self.groups_behind.val() - 1);
+        self.left_after.next = self.left.q.val() & (self.left.q.val() - 1);
+        self.following.bits.next = self.left.q.val();
+        self.last_group.next = self.by_lane.val() || self.is_last.q.val();
     }
 
     /// The finder delivers the region's rows, from two cycles after it was opened.
@@ -275,6 +278,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.groups.d.next = self.groups_new.val();
         self.first_group.d.next = self.lowest.index.val();
         self.group.d.next = self.lowest.index.val();
+        self.first_left.d.next = self.left_new.val();
+        self.left.d.next = self.left_new.val();
+        self.is_last.d.next = !self.left_new.val().any();
         self.state.d.next = ListerState::Rows;
         // A region's plan is made once, not for each message. A region without rows needs none.
         if self.set_info.val().count.any()

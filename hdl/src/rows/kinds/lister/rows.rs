@@ -102,8 +102,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.second.d.next = false;
         if self.has_row.val() && self.wanted.ready.val() && self.asks.val() && !self.lacks.val() {
             self.group.d.next = self.following.index.val();
+            self.left.d.next = self.left_after.val();
+            self.is_last.d.next = !self.left_after.val().any();
             if self.last_group.val() {
                 self.group.d.next = self.first_group.q.val();
+                self.left.d.next = self.first_left.q.val();
+                self.is_last.d.next = !self.first_left.q.val().any();
             }
         }
         if self.has_row.val()
@@ -114,6 +118,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.groups.d.next = self.groups_behind.val();
             self.first_group.d.next = self.lowest_behind.index.val();
             self.group.d.next = self.lowest_behind.index.val();
+            self.first_left.d.next = self.left_behind.val();
+            self.left.d.next = self.left_behind.val();
+            self.is_last.d.next = !self.left_behind.val().any();
             self.region.d.next = bit_cast::<5, 4>(self.region_behind.val());
             self.set.d.next = self.set.q.val() + 1;
             if self.last_region.val() {
