@@ -41,7 +41,7 @@ const SCHEMES: &str = "there are soft: and rtl:";
 ///
 /// | URI | options |
 /// |---|---|
-/// | `soft:` | `cycles`: clock cycles in a call of `progress`, 1,024 unless told; `endpoint` (0): 1: it is used for what it sends and receives, and does not plan DMA reads |
+/// | `soft:` | `cycles`: clock cycles in a call of `progress` (default: 1,024); `endpoint` (0): 1: it is used for what it sends and receives, and does not plan DMA reads |
 /// | `rtl:` | `pcie_tags` (64), `mrrs` (512 B), `mps` (256 B), `latency_ns` (1,300): the host; `stall` (0): probability that a handshake stalls; `seed` (1); `trace`: FST file to write; `cycles` (256): clock cycles in a call of `progress`; `column_rows` (96): the register `COLUMN_MIN_ROWS` from the start; `words` (16): the register `ASSEMBLER_WORDS` from the start, 1 to 16 |
 ///
 /// # Errors

@@ -45,7 +45,7 @@ use wire::Network;
 ///
 /// | URI | options |
 /// |---|---|
-/// | `soft:` | `cycles`: clock cycles in a call of `progress`, 1,024 unless told; `endpoint`: with 1 it does less work for the same packets ([`SimulatedCard::endpoint`](simulated::SimulatedCard::endpoint)), 0 unless told |
+/// | `soft:` | `cycles`: clock cycles in a call of `progress` (default: 1,024); `endpoint`: with 1 it does less work for the same packets ([`SimulatedCard::endpoint`](simulated::SimulatedCard::endpoint)) (default: 0) |
 ///
 /// # Errors
 /// [`OpenError`] if the scheme is another one, or an option is unknown or has an invalid value.

@@ -9,9 +9,9 @@
 //! Contract: one part a cycle, also where packets end and between destinations. A packet is given
 //! out at the earliest 5 cycles after the beat that completes it, one every 2 cycles. May stall
 //! at any time: parts wait while fewer than 8 pages or 8 places for events are free; there are
-//! [`PAGES`] of each. The end of a request with a status takes a cycle more for each message that was not
+//! [`PAGES`](super::PAGES) of each. The end of a request with a status takes a cycle more for each message that was not
 //! finished, and if there are any, for each destination that a request may have. After a reset no part is accepted for
-//! [`PAGES`] cycles.
+//! [`PAGES`](super::PAGES) cycles.
 //!
 //! Stages: the *collector* (`kernel`) keeps {open, page, fill} of each destination, with a loop of one
 //! cycle; [`pages`] moves bytes to their place and keeps them; [`issuer`] turns the collector's
@@ -49,7 +49,7 @@ pub struct Message {
 
 /// Bits of a [`Message`].
 const MESSAGE: usize = 45 + PAGE;
-/// Bits of a count of [`PAGES`].
+/// Bits of a count of [`PAGES`](super::PAGES).
 const PAGE_COUNT: usize = PAGE + 1;
 /// Pages and places for events that must be free for a part to be accepted: the need of the parts on their way.
 const SPARE: u64 = 8;
