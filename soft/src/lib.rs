@@ -45,7 +45,7 @@ use wire::Network;
 ///
 /// | URI | options |
 /// |---|---|
-/// | `soft:` | `cycles`: clock cycles in a call of `progress` (default: 1,024); `endpoint`: with 1 it does less work for the same packets ([`SimulatedCard::endpoint`](simulated::SimulatedCard::endpoint)) (default: 0) |
+/// | `soft:` | `cycles`: clock cycles in a call of `progress` (default: 1,024); `endpoint` (default: 0): with 1 it does less work for the same packets ([`SimulatedCard::endpoint`](simulated::SimulatedCard::endpoint)) |
 ///
 /// # Errors
 /// [`OpenError`] if the scheme is another one, or an option is unknown or has an invalid value.

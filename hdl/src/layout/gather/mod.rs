@@ -16,8 +16,8 @@
 //! four of 128 bytes. Where a quad needs different words through a port it takes turns.
 //!
 //! A beat that has bytes, but none of them in the memory, has bytes that the sequencer has made (`made`), or that stand
-//! in its request: `inline_write` has brought them; they are kept by slot and read as the beat leaves. A beat with bytes
-//! in the memory, but without its first one there, begins with 4 bytes that the sequencer has made.
+//! in its request: `inline_write` has brought them; they are kept by slot and read as the beat leaves. A beat with
+//! bytes in the memory, but without its first one there, begins with 4 bytes that the sequencer has made.
 //!
 //! Contract: up to a beat a cycle, in order; a beat follows its addresses after 10 cycles; may stall
 //! at any time. With fewer than 16 `words`, a beat of w words (quads with a byte) takes ceil(w / `words`)

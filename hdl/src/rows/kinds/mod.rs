@@ -37,8 +37,8 @@
 //! so are all destinations if one of them has failed in turns.
 //!
 //! Contract: one request at a time; `done` is a pulse at its end, with its status. By then all reads are answered, and
-//! all tokens have left this block. A request that `next_valid` tells of is the next one to be started, unless `forget`
-//! says that it is not.
+//! all tokens have left this block. The request that `next_valid` announces is the next one to be started,
+//! unless `forget` cancels it.
 //!
 //! A group takes a cycle, and a row at least one; a row that several regions share counts as one. A value that is sent
 //! takes a cycle for each 64 bytes, of which its length is the beginning. 512 entries are under way at once.
@@ -48,7 +48,7 @@
 //! first walk, and so are the first lines of bits: all of these reads share a round trip. If the next request is known
 //! when all destinations are judged, its lists and lines of bits are asked for then, and come while the current request
 //! is sent. The windows of two requests share the slots, and the lines of bits of two requests their places, so that
-//! neither finds what was read for the other. A request is done when what it asked for the next one has come.
+//! neither finds what was read for the other. A request is done when all reads for the next one have arrived.
 //!
 //! Each record of a chain takes a round trip, which 64 chains share. Where chains are judged, the pointers of their
 //! records are kept, if there is room for all records of a region: such a region's chains are not followed again, and

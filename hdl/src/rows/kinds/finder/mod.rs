@@ -235,10 +235,11 @@ pub struct Finder<const RECORDS: usize> {
     tags: Lutram<TAG_BITS, SLOT, 2>,
     tag_in: Flatten<Tag, TAG_BITS>,
     tag_new: Signal<Local, Tag>,
+    /// Number of slots by which `upper` moves windows.
+    half: Signal<Local, Bits<SLOT>>,
     /// Slot of the list's first window; valid from the cycle after `open` or `peek` on.
     first_slot: DFF<Bits<SLOT>>,
     // The window of the next block.
-    half: Signal<Local, Bits<SLOT>>,
     slot: Signal<Local, Bits<SLOT>>,
     tag: Restore<Tag, TAG_BITS>,
     is_tagged: Signal<Local, Bit>,
@@ -259,7 +260,7 @@ pub struct Finder<const RECORDS: usize> {
     run_known: DFF<Bit>,
     /// The window was looked up in the cycle before.
     run_found: DFF<Bit>,
-    /// The window may be asked for now.
+    /// The window may be asked for in this cycle.
     run_wanted: DFF<Bit>,
     run_lead: Signal<Local, Bits<SLOT>>,
     looks_up: Signal<Local, Bit>,

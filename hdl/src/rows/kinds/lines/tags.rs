@@ -8,9 +8,9 @@
 //! A block is looked up in one cycle, and may be marked in the next: the tag that is looked up meanwhile is that of the
 //! mark if it has the same place.
 //!
-//! Contract: with `moves`, the block of `place` and `number` is looked up; `known`, `kept_first` and `kept_last` are
-//! its from the next cycle on, until `moves` again. A mark is for that block, and comes with `moves`. A reset scrubs all
-//! tags in 128 cycles; `busy` is then high, and nothing may be marked.
+//! Contract: with `moves`, the block of `place` and `number` is looked up. From the next cycle on, until `moves` again,
+//! `known`, `kept_first` and `kept_last` describe this block, and `mark` marks it, only together with `moves`. A reset
+//! scrubs all tags in 128 cycles; `busy` is then high, and nothing may be marked.
 
 use super::{BLOCK_NUMBER, PLACE};
 use crate::primitive::{Flatten, Lutram, Restore};
