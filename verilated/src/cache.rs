@@ -11,10 +11,9 @@ use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Seek};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Environment variable that names another folder for built models.
@@ -85,6 +84,15 @@ impl Entry {
         found.ok_or_else(|| Error::io(self.path.join(name))(missing()))
     }
 
+    /// The text of the verified file of that name.
+    pub(crate) fn text(&self, name: &str) -> Result<String> {
+        let (mut file, mut text) = (self.file(name)?, String::new());
+        file.rewind()
+            .and_then(|()| file.read_to_string(&mut text))
+            .map_err(Error::io(self.path.join(name)))?;
+        Ok(text)
+    }
+
     /// The entry in `path`, if it exists and is whole.
     ///
     /// # Errors
@@ -150,11 +158,34 @@ fn seal(folder: &Path) -> Result<()> {
 }
 
 /// The hash of some bytes, in hexadecimal digits.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+fn sha256(bytes: &[u8]) -> String {
+    digits(&Sha256::digest(bytes))
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// The name of an entry: a hash of all texts that it depends on, each with its length.
+#[derive(Default)]
+pub(crate) struct Key(Sha256);
+
+impl Key {
+    /// Adds a text.
+    pub(crate) fn add(&mut self, text: &str) {
+        self.0.update(text.len().to_le_bytes());
+        self.0.update(text);
+    }
+
+    /// 32 hexadecimal digits.
+    pub(crate) fn finish(self) -> String {
+        let mut digits = digits(&self.0.finalize());
+        digits.truncate(32);
+        digits
+    }
 }
 
 /// The entry `key`; unless it exists, `make` fills a fresh folder that becomes it.
@@ -272,31 +303,6 @@ fn same(folder: &File, path: &Path) -> bool {
         return false;
     };
     place(open) == place(named)
-}
-
-/// A folder in the cache that goes away with this value.
-pub(crate) struct Scratch(PathBuf);
-
-impl Scratch {
-    pub(crate) fn new() -> Result<Self> {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let root = root()?;
-        make_root(&root)?;
-        let path = root.join(format!("scratch-{}-{count}", std::process::id()));
-        make_folder(&path)?;
-        Ok(Self(path))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! From Verilog to a shared library.
 
-use crate::cache::{self, Entry};
+use crate::cache::{self, Entry, Key};
 use crate::compiler::Compiler;
 use crate::coverage::Counting;
 use crate::watch::{Step, Watch};
 use crate::{Error, Library, Result, Source, coverage, lint, shim, tools, wide};
 use std::fmt::Write;
 use std::fs;
-use std::io::{Read, Seek};
 use std::path::Path;
 use std::process::Command;
 
@@ -95,11 +94,7 @@ impl Source {
         })?;
         let counts = match folder {
             Some(folder) if options.coverage != Counting::Nothing => {
-                let mut points = String::new();
-                let mut file = entry.file(coverage::ENTRY)?;
-                file.rewind()
-                    .and_then(|()| file.read_to_string(&mut points))
-                    .map_err(Error::io(entry.path()))?;
+                let points = entry.text(coverage::ENTRY)?;
                 Some(coverage::Counts::new(folder, &key, &points, &self.origins)?)
             }
             _ => None,
@@ -109,27 +104,24 @@ impl Source {
 }
 
 fn key(source: &Source, options: &Options, shim: &str) -> Result<String> {
-    let mut all = String::new();
-    let mut add = |text: &str| {
-        let _ = write!(all, "{} {text}", text.len());
-    };
-    add(tools::versions()?);
-    add(&source.top);
-    add(&format!("{options:?} {:?} {:?}", source.ports, source.parameters));
-    add(shim);
+    let mut key = Key::default();
+    key.add(&tools::versions()?);
+    key.add(&source.top);
+    key.add(&format!("{options:?} {:?} {:?}", source.ports, source.parameters));
+    key.add(shim);
     // So that a change of how models are built does not find old ones.
-    add(include_str!("compile.rs"));
-    add(include_str!("compiler.rs"));
-    add(wide::TEXT);
+    key.add(include_str!("compile.rs"));
+    key.add(include_str!("compiler.rs"));
+    key.add(wide::TEXT);
     if options.coverage != Counting::Nothing {
-        add(include_str!("coverage/points.rs"));
-        add(coverage::HEADER_TEXT);
+        key.add(include_str!("coverage/points.rs"));
+        key.add(coverage::HEADER_TEXT);
     }
     for (name, text) in &source.texts {
-        add(name);
-        add(text);
+        key.add(name);
+        key.add(text);
     }
-    Ok(cache::sha256(all.as_bytes())[..32].to_owned())
+    Ok(key.finish())
 }
 
 fn verilate(source: &Source, options: &Options, dir: &Path, watch: &mut dyn Watch) -> Result<()> {
@@ -172,9 +164,10 @@ fn flags(options: &Options, compiler: &Compiler) -> Vec<&'static str> {
 fn runtime(options: &Options, watch: &mut dyn Watch) -> Result<Entry> {
     let include = tools::include_root()?;
     let compiler = Compiler::find()?;
-    let built_with = format!("{} {}", tools::versions()?, flags(options, compiler).join(" "));
-    let hash = cache::sha256(built_with.as_bytes());
-    cache::entry(&format!("runtime-{}", &hash[..16]), watch, |dir, watch| {
+    let mut key = Key::default();
+    key.add(&tools::versions()?);
+    key.add(&flags(options, compiler).join(" "));
+    cache::entry(&format!("runtime-{}", key.finish()), watch, |dir, watch| {
         let mut commands = Vec::new();
         for &name in runtime_files(options) {
             let mut command = compiler.command();

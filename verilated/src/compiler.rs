@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 /// Names the compiler that is used, in place of those that are looked for.
-const VARIABLE: &str = "DRDMA_CXX";
+pub(crate) const VARIABLE: &str = "DRDMA_CXX";
 
 /// Compilers, the best first. Models of the card that Clang builds at `-O2` run in 6/10 of the time of those that GCC
 /// builds at `-O1`, and are built in half of the time.
@@ -34,14 +34,18 @@ impl Compiler {
         if let Some(found) = FOUND.get() {
             return Ok(found);
         }
-        let named = env::var(VARIABLE).ok().filter(|name| !name.is_empty());
-        let name = choose(named.as_deref(), works)?;
+        let name = choose(named().as_deref(), works)?;
         let output =
             Command::new(&name).arg("--version").output().map_err(Error::not_started(&name))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let version = text.lines().next().unwrap_or_default().to_owned();
         let is_clang = version.contains("clang");
         Ok(FOUND.get_or_init(|| Compiler { name, is_clang, version }))
+    }
+
+    /// The compilers of which [`find`](Self::find) takes one.
+    pub fn candidates() -> Vec<String> {
+        named().map_or_else(|| KNOWN.map(str::to_owned).to_vec(), |name| vec![name])
     }
 
     /// A command line of the compiler.
@@ -72,6 +76,11 @@ impl Compiler {
             _ => &["-O3"],
         }
     }
+}
+
+/// The compiler that the environment names.
+fn named() -> Option<String> {
+    env::var(VARIABLE).ok().filter(|name| !name.is_empty())
 }
 
 /// The name of the compiler that is used.

@@ -1,7 +1,10 @@
 //! Verilator's warnings, and the few that are allowed.
 
-use crate::{Error, Result, Source, cache, tools};
+use crate::cache::{self, Key};
+use crate::{Error, Result, Source, tools};
 use std::fmt;
+use std::fs;
+use std::path::Path;
 
 /// A warning of Verilator's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,18 +57,46 @@ pub const ALLOWANCES: &[Allowance] = &[
 const NOT_IN_BUILDS: &[&str] = &["UNUSEDSIGNAL"];
 
 impl Source {
-    /// Every Verilator `-Wall` warning that [`ALLOWANCES`] does not cover.
+    /// Every Verilator `-Wall` warning that [`ALLOWANCES`] does not cover. What Verilator says of a design is kept in
+    /// the cache.
     ///
     /// # Errors
     /// A tool is missing, Verilator refuses the design, or the cache cannot be written or trusted.
     pub fn lint(&self) -> Result<Vec<Warning>> {
-        let scratch = cache::Scratch::new()?;
-        tools::write_sources(self, scratch.path())?;
-        let mut command = tools::verilator(self, scratch.path());
-        command.arg("--lint-only");
-        let output = tools::run_verilator(self, command, scratch.path(), &mut ())?;
-        Ok(not_allowed(&output))
+        let messages = kept(self, |folder| {
+            let mut command = tools::verilator(self, folder);
+            command.arg("--lint-only");
+            tools::run_verilator(self, command, folder, &mut ())
+        })?;
+        Ok(not_allowed(&messages))
     }
+}
+
+/// The file of an entry with the messages.
+const MESSAGES: &str = "messages";
+
+/// The messages of a lint of this design, from the cache or from `run`, which finds the design's texts in a folder.
+fn kept(source: &Source, run: impl FnOnce(&Path) -> Result<String>) -> Result<String> {
+    let mut key = Key::default();
+    key.add(&tools::versions()?);
+    // So that another command line does not find the messages of this one.
+    key.add(include_str!("tools.rs"));
+    key.add(&format!("{} {:?}", source.top, source.parameters));
+    for (name, text) in &source.texts {
+        key.add(name);
+        key.add(text);
+    }
+    let key = format!("lint-{}", key.finish());
+    let entry = cache::entry(&key, &mut (), |folder, _| {
+        let texts = folder.join("texts");
+        fs::create_dir(&texts).map_err(Error::io(&texts))?;
+        tools::write_sources(source, &texts)?;
+        let messages = run(&texts)?;
+        fs::remove_dir_all(&texts).map_err(Error::io(&texts))?;
+        let path = folder.join(MESSAGES);
+        fs::write(&path, messages).map_err(Error::io(&path))
+    })?;
+    entry.text(MESSAGES)
 }
 
 /// The warnings in Verilator's output that no allowance covers.
@@ -131,6 +162,22 @@ mod tests {
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert_eq!(warnings[0].code, "LATCH");
         assert!(warnings[0].place.starts_with("m.v:2:"), "{warnings:?}");
+    }
+
+    #[test]
+    fn messages_are_kept_until_the_design_changes() {
+        let unique = format!("// {:?}", std::time::SystemTime::now());
+        let design = module(&unique);
+        let say = |text: &'static str| move |_: &Path| Ok(text.to_owned());
+        let never = |_: &Path| -> Result<String> { panic!("the design was linted twice") };
+        let refused = kept(&design, |_| Err(Error::NoCache));
+        assert!(matches!(refused, Err(Error::NoCache)), "{refused:?}");
+        assert_eq!(kept(&design, say("first")).unwrap(), "first");
+        assert_eq!(kept(&design, never).unwrap(), "first");
+        assert_eq!(kept(&module(&format!("{unique} ")), say("text")).unwrap(), "text");
+        let wider = design.clone().parameter("W", 3);
+        assert_eq!(kept(&wider, say("parameter")).unwrap(), "parameter");
+        assert_eq!(kept(&wider, never).unwrap(), "parameter");
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! Runs Verilator and the C++ compiler.
 
-use crate::compiler::Compiler;
+use crate::cache::{self, Key};
+use crate::compiler::{self, Compiler};
 use crate::watch::{self, Watch};
 use crate::{Error, Result, Source};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::env;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,19 +20,60 @@ use std::time::{Duration, Instant};
 /// Time that a process has to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// The file of an entry with the versions.
+const VERSIONS: &str = "versions";
+
 /// The versions of Verilator and of the compiler.
+///
+/// The tools are asked once, and again when one of their files has changed: a process that finds its model in the
+/// cache starts no other.
 pub(crate) fn versions() -> Result<&'static str> {
-    static VERSIONS: OnceLock<String> = OnceLock::new();
-    if let Some(versions) = VERSIONS.get() {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    if let Some(versions) = VERSION.get() {
         return Ok(versions);
     }
-    let output = Command::new("verilator").arg("--version").output();
-    let output = output.map_err(Error::not_started("verilator"))?;
+    let mut key = Key::default();
+    let path = env::var_os("PATH").unwrap_or_default();
+    for tool in VERILATOR.map(str::to_owned).into_iter().chain(Compiler::candidates()) {
+        key.add(&identity(tool.as_ref(), &path));
+    }
+    for variable in ["VERILATOR_ROOT", "VERILATOR_BIN", compiler::VARIABLE] {
+        key.add(&format!("{:?}", env::var_os(variable)));
+    }
+    let entry = cache::entry(&format!("tools-{}", key.finish()), &mut (), |folder, _| {
+        let path = folder.join(VERSIONS);
+        fs::write(&path, ask()?).map_err(Error::io(&path))
+    })?;
+    let text = entry.text(VERSIONS)?;
+    Ok(VERSION.get_or_init(|| text))
+}
+
+/// Verilator's script, and the program that it runs.
+const VERILATOR: [&str; 2] = ["verilator", "verilator_bin"];
+
+/// Where a program lies, and when it was written: another version of it differs in that.
+fn identity(program: &OsStr, path: &OsStr) -> String {
+    let places: Vec<PathBuf> = match Path::new(program).components().count() {
+        1 => env::split_paths(path).map(|folder| folder.join(program)).collect(),
+        _ => vec![program.into()],
+    };
+    let found = places.iter().find_map(|place| Some((place, fs::metadata(place).ok()?)));
+    match found {
+        Some((place, file)) => {
+            format!("{} {} {}.{}", place.display(), file.len(), file.mtime(), file.mtime_nsec())
+        }
+        None => format!("no {}", program.display()),
+    }
+}
+
+/// What the tools say of themselves.
+fn ask() -> Result<String> {
+    let output = Command::new(VERILATOR[0]).arg("--version").output();
+    let output = output.map_err(Error::not_started(VERILATOR[0]))?;
     let said = String::from_utf8_lossy(&output.stdout);
     let verilator = said.lines().next().unwrap_or_default();
     let compiler = Compiler::find()?;
-    let text = format!("{verilator}{} {}", compiler.name, compiler.version);
-    Ok(VERSIONS.get_or_init(|| text))
+    Ok(format!("{verilator}{} {}", compiler.name, compiler.version))
 }
 
 /// Folder of Verilator's headers.

@@ -1,5 +1,6 @@
 use super::*;
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An entry in a root of the test's own, as all tests share the environment.
 fn entry_in(root: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<Entry> {

@@ -74,3 +74,33 @@ fn an_interrupted_build_stops_all_its_processes() {
     }
     panic!("{}", stat());
 }
+
+#[test]
+fn another_version_of_a_program_is_another_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
+    for folder in [&first, &second] {
+        fs::create_dir(folder).unwrap();
+    }
+    let path = env::join_paths([&first, &second]).unwrap();
+    let seen = || identity("tool".as_ref(), &path);
+    let mut all = vec![seen()];
+    assert_eq!(all[0], "no tool");
+    fs::write(second.join("tool"), "1").unwrap();
+    all.push(seen());
+    // It is longer, then newer, then another one is found first.
+    fs::write(second.join("tool"), "12").unwrap();
+    all.push(seen());
+    let file = File::options().write(true).open(second.join("tool")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    all.push(seen());
+    assert_eq!(all.last(), Some(&seen()));
+    fs::write(first.join("tool"), "12").unwrap();
+    all.push(seen());
+    all.dedup();
+    assert_eq!(all.len(), 5, "{all:#?}");
+    // A name with a folder is not looked for.
+    let named = second.join("tool");
+    assert_eq!(identity(named.as_ref(), &path), all[3]);
+    assert_eq!(identity("./no/tool".as_ref(), &path), "no ./no/tool");
+}
