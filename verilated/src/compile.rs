@@ -160,6 +160,43 @@ fn flags(options: &Options, compiler: &Compiler) -> Vec<&'static str> {
     flags
 }
 
+/// A command that compiles for one variant at a level of optimisation, with Verilator's headers in `include`.
+fn compiling(options: &Options, compiler: &Compiler, level: &[&str], include: &Path) -> Command {
+    let mut command = compiler.command();
+    command.args(flags(options, compiler)).args(level);
+    command.arg("-I").arg(include).arg("-I").arg(include.join("vltstd"));
+    command
+}
+
+/// The header that every unit of a model begins with.
+const HEADER: &str = "verilated.h";
+/// That header, as Clang keeps it for other units.
+const PRECOMPILED: &str = "verilated.pch";
+
+/// Verilator's header, precompiled once for all models of a variant and a level of optimisation: most of a small
+/// model's time is that of this header. GCC reads the header itself.
+fn header(
+    options: &Options,
+    compiler: &Compiler,
+    level: &[&str],
+    watch: &mut dyn Watch,
+) -> Result<Option<Entry>> {
+    if !compiler.precompiles() {
+        return Ok(None);
+    }
+    let mut key = Key::default();
+    key.add(&tools::versions()?);
+    key.add(&format!("{:?} {level:?}", flags(options, compiler)));
+    let entry = cache::entry(&format!("header-{}", key.finish()), watch, |dir, watch| {
+        let include = tools::include_root()?;
+        let mut command = compiling(options, compiler, level, &include);
+        command.args(["-x", "c++-header", "-fpch-instantiate-templates"]);
+        command.arg(include.join(HEADER)).arg("-o").arg(dir.join(PRECOMPILED));
+        run_all(vec![(HEADER.to_owned(), command)], dir, watch)
+    })?;
+    Ok(Some(entry))
+}
+
 /// Verilator's own run time, compiled once for all models of a variant.
 fn runtime(options: &Options, watch: &mut dyn Watch) -> Result<Entry> {
     let include = tools::include_root()?;
@@ -170,9 +207,8 @@ fn runtime(options: &Options, watch: &mut dyn Watch) -> Result<Entry> {
     cache::entry(&format!("runtime-{}", key.finish()), watch, |dir, watch| {
         let mut commands = Vec::new();
         for &name in runtime_files(options) {
-            let mut command = compiler.command();
-            command.args(flags(options, compiler)).arg("-O2").arg("-I").arg(&include);
-            command.arg("-I").arg(include.join("vltstd")).arg("-c").arg(include.join(name));
+            let mut command = compiling(options, compiler, &["-O2"], &include);
+            command.arg("-c").arg(include.join(name));
             command.arg("-o").arg(dir.join(name).with_extension("o"));
             commands.push((name.to_owned(), command));
         }
@@ -202,10 +238,12 @@ fn compile(options: &Options, dir: &Path, watch: &mut dyn Watch) -> Result<()> {
     for (name, text, optimise) in units(options, dir)? {
         let path = dir.join("obj").join(&name);
         fs::write(&path, text).map_err(Error::io(&path))?;
-        let mut command = compiler.command();
-        let optimise = compiler.level(if optimise { options.optimise } else { 0 });
-        command.args(flags(options, compiler)).args(optimise).arg("-I").arg(&include);
-        command.arg("-I").arg(include.join("vltstd")).arg("-I").arg(dir.join("obj"));
+        let level = compiler.level(if optimise { options.optimise } else { 0 });
+        let mut command = compiling(options, compiler, level, &include);
+        if let Some(header) = header(options, compiler, level, watch)? {
+            command.arg("-include-pch").arg(header.path().join(PRECOMPILED));
+        }
+        command.arg("-I").arg(dir.join("obj"));
         command.arg("-c").arg(&path).arg("-o").arg(path.with_extension("o"));
         commands.push((name, command));
         objects.push(path.with_extension("o"));

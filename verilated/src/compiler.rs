@@ -59,6 +59,11 @@ impl Compiler {
         if self.is_clang { &[] } else { &["-fno-gnu-unique"] }
     }
 
+    /// Whether it takes a precompiled header by `-include-pch`.
+    pub fn precompiles(&self) -> bool {
+        self.is_clang
+    }
+
     /// The flags of a level of optimisation. The first is that of large models, whose time at GCC's second level grows to
     /// minutes: of what it leaves out, these passes make wide values faster and cost nothing to speak of. Clang's second
     /// level takes half of that time.
