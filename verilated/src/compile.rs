@@ -83,7 +83,9 @@ impl Source {
         let entry = cache::entry(&key, watch, |dir, watch| {
             tools::write_sources(self, dir)?;
             watch.step(Step::Verilate);
-            verilate(self, options, dir, watch)?;
+            let messages = verilate(self, options, dir, watch)?;
+            let path = dir.join(lint::MESSAGES);
+            fs::write(&path, messages).map_err(Error::io(&path))?;
             fs::write(dir.join("shim.cpp"), &shim).map_err(Error::io(dir))?;
             fs::write(dir.join(wide::NAME), wide::TEXT).map_err(Error::io(dir))?;
             if options.coverage != Counting::Nothing {
@@ -99,7 +101,9 @@ impl Source {
             }
             _ => None,
         };
-        Library::load(self, options, counts, entry.file(MODEL)?, &entry.path().join(MODEL))
+        let warnings = lint::not_allowed(&entry.text(lint::MESSAGES)?);
+        let path = entry.path().join(MODEL);
+        Library::load(self, options, counts, warnings, entry.file(MODEL)?, &path)
     }
 }
 
@@ -124,7 +128,13 @@ fn key(source: &Source, options: &Options, shim: &str) -> Result<String> {
     Ok(key.finish())
 }
 
-fn verilate(source: &Source, options: &Options, dir: &Path, watch: &mut dyn Watch) -> Result<()> {
+/// Verilator's messages, none of which is a warning that stops a build.
+fn verilate(
+    source: &Source,
+    options: &Options,
+    dir: &Path,
+    watch: &mut dyn Watch,
+) -> Result<String> {
     let mut command = tools::verilator(source, dir);
     command.args(["--cc", "--prefix", shim::CLASS, "-O3", "--output-split", "20000"]);
     command.args(["--x-assign", "unique", "--x-initial", "unique"]);
@@ -145,7 +155,8 @@ fn verilate(source: &Source, options: &Options, dir: &Path, watch: &mut dyn Watc
         command.arg("--coverage-max-width").arg(coverage::MAX_WIDTH.to_string());
     }
     let messages = tools::run_verilator(source, command, dir, watch)?;
-    lint::check_build(source, &messages)
+    lint::check_build(source, &messages)?;
+    Ok(messages)
 }
 
 /// What every compilation of one variant has in common.

@@ -53,7 +53,8 @@ pub const ALLOWANCES: &[Allowance] = &[
     },
 ];
 
-/// Codes that only [`Source::lint`] reports: a block under construction may have signals that nothing reads yet.
+/// Codes that stop no build: a block under construction may have signals that nothing reads yet. [`Source::lint`] and
+/// [`Library::warnings`](crate::Library::warnings) report them.
 const NOT_IN_BUILDS: &[&str] = &["UNUSEDSIGNAL"];
 
 impl Source {
@@ -72,8 +73,8 @@ impl Source {
     }
 }
 
-/// The file of an entry with the messages.
-const MESSAGES: &str = "messages";
+/// The file of an entry with Verilator's messages.
+pub(crate) const MESSAGES: &str = "messages";
 
 /// The messages of a lint of this design, from the cache or from `run`, which finds the design's texts in a folder.
 fn kept(source: &Source, run: impl FnOnce(&Path) -> Result<String>) -> Result<String> {
@@ -185,6 +186,17 @@ mod tests {
         let built = module("always @(*) b = {a, 1'b0};").build(&Default::default());
         let message = built.err().expect("a warning").to_string();
         assert!(message.contains("WIDTH"), "{message}");
+    }
+
+    #[test]
+    fn a_signal_that_nothing_reads_stops_no_build_and_is_reported() {
+        let unused = module("wire c = a[0]; always @(*) b = a;");
+        let warnings = unused.build(&Default::default()).unwrap().warnings().to_vec();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert_eq!(warnings[0].code, "UNUSEDSIGNAL");
+        assert_eq!(warnings, unused.lint().unwrap());
+        let clean = module("always @(*) b = a;").build(&Default::default()).unwrap();
+        assert_eq!(clean.warnings(), []);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A loaded model and its instances.
 
 use crate::coverage::Counts;
-use crate::{Direction, Error, Options, Port, Result, Source, Word};
+use crate::{Direction, Error, Options, Port, Result, Source, Warning, Word};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::File;
 use std::mem::ManuallyDrop;
@@ -36,6 +36,7 @@ pub struct Library {
     top: Arc<str>,
     ports: Arc<[Port]>,
     trace: bool,
+    warnings: Arc<[Warning]>,
     /// Counts of its instances, if they count.
     counts: Option<Arc<Mutex<Counts>>>,
 }
@@ -88,6 +89,7 @@ impl Library {
         source: &Source,
         options: &Options,
         counts: Option<Counts>,
+        warnings: Vec<Warning>,
         file: &File,
         path: &Path,
     ) -> Result<Self> {
@@ -96,6 +98,7 @@ impl Library {
             top: source.top.as_str().into(),
             ports: source.ports.as_slice().into(),
             trace: options.trace,
+            warnings: warnings.into(),
             counts: counts.map(|counts| Arc::new(Mutex::new(counts))),
         })
     }
@@ -116,6 +119,12 @@ impl Library {
         };
         let slots = (0..self.ports.len()).map(slot).collect();
         Model { library: self.clone(), instance, slots, time: 0, tracing: false }
+    }
+
+    /// What Verilator's `-Wall` says of the design beside what stops a build, and what
+    /// [`ALLOWANCES`](crate::ALLOWANCES) covers: signals that nothing reads.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// The ports, in the order of the source.
