@@ -208,7 +208,8 @@ fn rc_completes_when_it_is_acknowledged_and_uc_when_it_is_sent<C: Simulated>() {
     rig.add_queue(2, Some(2));
     rig.post(1, &send(1, vec![to(1, vec![contiguous(0, 1)])]));
     rig.post(2, &send(2, vec![to(2, vec![contiguous(0, 1)])]));
-    rig.progress(1000);
+    rig.wait_for_completion();
+    rig.progress(20);
     assert_eq!(rig.poll().iter().map(|c| c.wr_id).collect::<Vec<_>>(), [2]);
     assert_eq!(rig.get(&drdma_abi::register::STATUS), 1, "an answer is awaited");
 }
