@@ -109,7 +109,7 @@ impl Source {
 
 fn key(source: &Source, options: &Options, shim: &str) -> Result<String> {
     let mut key = Key::default();
-    key.add(&tools::versions()?);
+    key.add(tools::versions()?);
     key.add(&source.top);
     key.add(&format!("{options:?} {:?} {:?}", source.ports, source.parameters));
     key.add(shim);
@@ -196,7 +196,7 @@ fn header(
         return Ok(None);
     }
     let mut key = Key::default();
-    key.add(&tools::versions()?);
+    key.add(tools::versions()?);
     key.add(&format!("{:?} {level:?}", flags(options, compiler)));
     let entry = cache::entry(&format!("header-{}", key.finish()), watch, |dir, watch| {
         let include = tools::include_root()?;
@@ -213,7 +213,7 @@ fn runtime(options: &Options, watch: &mut dyn Watch) -> Result<Entry> {
     let include = tools::include_root()?;
     let compiler = Compiler::find()?;
     let mut key = Key::default();
-    key.add(&tools::versions()?);
+    key.add(tools::versions()?);
     key.add(&flags(options, compiler).join(" "));
     cache::entry(&format!("runtime-{}", key.finish()), watch, |dir, watch| {
         let mut commands = Vec::new();

@@ -79,7 +79,7 @@ pub(crate) const MESSAGES: &str = "messages";
 /// The messages of a lint of this design, from the cache or from `run`, which finds the design's texts in a folder.
 fn kept(source: &Source, run: impl FnOnce(&Path) -> Result<String>) -> Result<String> {
     let mut key = Key::default();
-    key.add(&tools::versions()?);
+    key.add(tools::versions()?);
     // So that another command line does not find the messages of this one.
     key.add(include_str!("tools.rs"));
     key.add(&format!("{} {:?}", source.top, source.parameters));

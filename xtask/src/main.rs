@@ -228,13 +228,25 @@ fn resources(args: &[String]) -> Result<(), Error> {
     measuring("resources").args(args).run()
 }
 
-/// Runs the program of the proofs, with `args`.
+/// Builds programs with the features that crates have in the tests of the workspace: what the tests have built is not
+/// built again. Cargo joins the features of all members, those of their tests included, if a test is built as well.
+fn build_as_tested(programs: &[&str], test: &str) -> Result<(), Error> {
+    let bins = programs.iter().flat_map(|program| ["--bin", program]);
+    cargo().args(["build", "--workspace"]).args(bins).args(["--test", test]).run()
+}
+
+/// Path of a program that is built so.
+fn built(program: &str) -> PathBuf {
+    target().join("debug").join(program)
+}
+
+/// Runs the program of the proofs, with `args`. Its time is that of its solvers, so that it is not optimised.
 fn prover(args: &[String]) -> Result<(), Error> {
+    // Any small test of a crate that it needs.
+    build_as_tested(&["drdma-prove"], "origins")?;
     let work = target().join("prove").display().to_string();
-    cargo()
-        .args(["run", "--release", "--package", "drdma-prove", "--", "--work", &work])
-        .args(args)
-        .run()
+    let program = built("drdma-prove").display().to_string();
+    Command::new(program).folder(root()).args(["--work", &work]).args(args).run()
 }
 
 fn prove(args: &[String]) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use super::{
     lab::{drdma, serial_port, sockets, test},
     parts::{Parts, System},
 };
-use crate::{Error, cargo};
+use crate::{Error, build_as_tested, cargo};
 
 /// Name of the file of tests.
 const TESTS: &str = "served_card";
@@ -46,10 +46,8 @@ echo b > /proc/sysrq-trigger
 
 /// Runs the tests.
 pub fn run(parts: &Parts) -> Result<(), Error> {
-    cargo().args(["build", "--package", "drdma-cli", "--bin", "drdma"]).run()?;
-    let example = ["build", "--package", "drdma-driver", "--example", "vectors"];
-    cargo().args(example).run()?;
-    cargo().args(super::lab::tests(TESTS)).arg("--no-run").run()?;
+    build_as_tested(&["drdma"], TESTS)?;
+    cargo().args(["build", "--workspace", "--example", "vectors"]).run()?;
     let sockets = sockets()?;
     let guest = boot(parts, sockets.path())?;
     let program = drdma().display().to_string();

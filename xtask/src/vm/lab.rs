@@ -16,7 +16,7 @@ use super::{
     images,
     parts::{Parts, System},
 };
-use crate::{Error, cargo, command::Command, root, target};
+use crate::{Error, build_as_tested, built, cargo, command::Command, root};
 
 /// Name of the file of tests.
 const TESTS: &str = "soft_roce";
@@ -82,18 +82,18 @@ poweroff -f
 ";
 
 /// Arguments by which cargo runs a file of tests.
-pub(super) fn tests(name: &str) -> [&str; 5] {
-    ["test", "--package", "drdma-tests", "--test", name]
+fn tests(name: &str) -> [&str; 4] {
+    ["test", "--workspace", "--test", name]
 }
 
 /// Path of the built command.
 pub(super) fn drdma() -> PathBuf {
-    target().join("debug/drdma")
+    built("drdma")
 }
 
 /// Runs the tests with the card in this machine: the peer alone is in a guest.
 pub fn run(parts: &Parts) -> Result<(), Error> {
-    compile_tests()?;
+    build_as_tested(&[], TESTS)?;
     let sockets = sockets()?;
     let peer = boot_peer(parts, sockets.path())?;
     // The peer ends when the last connection to it is closed.
@@ -103,8 +103,7 @@ pub fn run(parts: &Parts) -> Result<(), Error> {
 /// Runs the tests with the card in a guest: there, it is behind PCI, an IOMMU and vfio-pci, and the
 /// command is the one that drives a board. In truth it is served by a process of this machine.
 pub fn run_served(parts: &Parts) -> Result<(), Error> {
-    cargo().args(["build", "--package", "drdma-cli", "--bin", "drdma"]).run()?;
-    compile_tests()?;
+    build_as_tested(&["drdma"], TESTS)?;
     let sockets = sockets()?;
     let _server = serve(sockets.path())?;
     let peer = boot_peer(parts, sockets.path())?;
@@ -114,11 +113,6 @@ pub fn run_served(parts: &Parts) -> Result<(), Error> {
     // tests.
     let senders = ["--skip", "receives::", "--skip", "answers::", "--skip", "requests::"];
     test_with(cargo, TESTS, sockets.path(), &senders).and(host.wait()).and(peer.wait())
-}
-
-/// Compiles the tests before a guest runs: it waits for them and not for the compiler.
-fn compile_tests() -> Result<(), Error> {
-    cargo().args(tests(TESTS)).arg("--no-run").run()
 }
 
 /// Runs a file of tests in the lab of that folder.
