@@ -13,7 +13,8 @@
 //! the folder that `DRDMA_VERILATED_CACHE` names. It may be removed whenever nothing runs. Only this
 //! user may enter it. Nothing is loaded that another user owns or could write to, nor a file whose
 //! hash is not the one noted when it was built. In this workspace Cargo sets the variable to
-//! `target/verilated` (`.cargo/config.toml`).
+//! `target/verilated` (`.cargo/config.toml`). What Verilator warns of, and which version it is, are kept there as well:
+//! a process whose model is built starts no other process.
 //! Each [`Model`] is one instance of the design with its own random initial state.
 //! [`testbench`] has the parts of a test of a block: clock, reset, stream drivers and monitors.
 //! With `DRDMA_VERILATED_COVERAGE` set, models count which of their statements run ([`coverage`]).
