@@ -265,7 +265,10 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         if self.final_piece.val() {
             self.out_new.next.bytes = self.bytes.val().get_bits::<7>(0);
         }
-        self.out_new.next.row = self.value.row.val();
+        self.out_new.next.row = 0.into();
+        if self.value.is_fixed.val() {
+            self.out_new.next.row = self.value.row.val();
+        }
         self.out_new.next.pointer = self.at.val();
         self.out_new.next.dest = self.place.q.val();
         self.out_new.next.slot = self.slot.val();

@@ -95,8 +95,8 @@ use giver::Giver;
 use lines::Lines;
 use lister::{Lister, MOST_REST};
 use planner::Planner;
-use replay::Replay;
 use record::{LANE_BITS, LINE, LOAD, Lane, Line, MESSAGE, PLAN, Placed, TABLE, VALUE};
+use replay::Replay;
 
 /// Bytes of a view.
 const VIEW_BYTES: u64 = VIEW as u64;
@@ -351,6 +351,9 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize> Logic
         self.replay.send.next = self.lister.send.val();
         self.replay.marks.next = self.lister.marks.val();
         self.replay.merges.next = self.lister.merges.val();
+        self.replay.leads.next = self.lister.leads.val();
+        self.replay.lead_lane.next = self.lister.lead_lane.val();
+        self.replay.lead_bytes.next = self.lister.lead_bytes.val();
         self.replay.value.join(&mut self.sender.value);
         self.replay.begun.next = self.sender.begun.val();
         self.sender.clear.next = self.lister.send.val();

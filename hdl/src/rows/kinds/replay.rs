@@ -13,11 +13,10 @@
 //!
 //! Contract: `clear`, then values in any cycles, then `send`, unless `full`: there was no room for all values or
 //! lengths. `send` comes two cycles after the last value or later, and only while not `busy`. A value is replayed in
-//! each cycle in which it is taken.
+//! each cycle in which it is taken. With `leads`, a group of fixed width that was not judged is replayed before some of
+//! the values.
 
-use super::record::{
-    CHUNK, DESTINATION, GOES_ON, HEAD, MESSAGE, TABLE, VALUE, VERDICT, Value,
-};
+use super::record::{CHUNK, DESTINATION, GOES_ON, HEAD, MESSAGE, TABLE, VALUE, VERDICT, Value};
 use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamSkid};
 use crate::request::DEST_INDEX;
 use drdma_emit::prelude::*;
@@ -46,10 +45,12 @@ struct Kept {
     has_length: Bit,
     /// See [`Value::is_bits`].
     is_bits: Bit,
-    /// `at` is the row; there is no pointer.
-    is_row: Bit,
-    /// The value's row or, if that is 0, its pointer.
-    at: Bits<64>,
+    /// See [`Value::is_fixed`].
+    is_fixed: Bit,
+    /// See [`Value::row`].
+    row: Bits<32>,
+    /// See [`Value::pointer`].
+    pointer: Bits<64>,
     /// Bytes of the value; for bits, their number, and the bits from bit 16 on.
     bytes: Bits<32>,
 }
@@ -61,7 +62,8 @@ const KEPT_BITS: usize = <Kept as Synth>::BITS;
 /// - 1) lengths.
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`; flow `judged` with `length`; `send` with `marks`, `merges`; `begun`.
+/// `clk`, `rst`; `clear`; flow `judged` with `length`; `send` with `marks`, `merges`, `leads`, `lead_lane`, `lead_bytes`;
+/// `begun`.
 ///
 /// # Outputs
 /// `full`; stream `value`; `told`; `busy`.
@@ -85,6 +87,12 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     pub marks: Signal<In, Bit>,
     /// With `marks`: binary logarithm of the number of chunks that become one.
     pub merges: Signal<In, Bits<4>>,
+    /// With `send`: a group of fixed width is sent before each value of the lane behind it. It begins with lane 0.
+    pub leads: Signal<In, Bit>,
+    /// With `leads`: last lane of the group.
+    pub lead_lane: Signal<In, Bits<4>>,
+    /// With `leads`: bytes of the group.
+    pub lead_bytes: Signal<In, Bits<7>>,
     /// Values that are replayed.
     pub value: Stream<Out, Value>,
     /// The first token of a message leaves.
@@ -129,6 +137,14 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     // The value that is replayed.
     marking: DFF<Bit>,
     merging: DFF<Bits<4>>,
+    leading: DFF<Bit>,
+    last_lead: DFF<Bits<4>>,
+    bytes_of_lead: DFF<Bits<7>>,
+    /// The group before the value has been sent.
+    led: DFF<Bit>,
+    /// The group before the value is sent.
+    stays: Signal<Local, Bit>,
+    leaves: Signal<Local, Bit>,
     from: DFF<Bits<VALUES>>,
     left: DFF<Bits<VALUES>>,
     fetches: Signal<Local, Bit>,
@@ -154,19 +170,12 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
         self.held.d.next = self.judged.val();
         self.held_length.d.next = self.length.val();
         self.held.q.share(&mut self.kept_new);
-        self.kept_new.next.at = self.held.q.val().pointer;
-        self.kept_new.next.is_row = self.held.q.val().row.any();
-        if self.held.q.val().row.any() {
-            self.kept_new.next.at = bit_cast::<64, 32>(self.held.q.val().row);
-        }
         if self.held.q.val().is_bits {
-            self.kept_new.next.bytes =
-                (bit_cast::<32, 16>(self.held.q.val().bits) << BITS_SHIFT)
-                    | bit_cast::<32, BIT_COUNT>(self.held.q.val().bytes.get_bits::<BIT_COUNT>(0));
+            self.kept_new.next.bytes = (bit_cast::<32, 16>(self.held.q.val().bits) << BITS_SHIFT)
+                | bit_cast::<32, BIT_COUNT>(self.held.q.val().bytes.get_bits::<BIT_COUNT>(0));
         }
-        self.unused.next = self.held.q.val().weight.any()
-            || self.held.q.val().give
-            || self.held.q.val().fails;
+        self.unused.next =
+            self.held.q.val().weight.any() || self.held.q.val().give || self.held.q.val().fails;
         self.kept_in.record.next = self.kept_new.val();
         self.fits.next = self.count.q.val() != self.half.val();
         self.values.write_lanes.next =
@@ -224,8 +233,18 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
         self.full.next = self.over.q.val();
 
         // A value is read, and waits to be taken.
-        self.fetches.next = self.left.q.val().any()
-            && (!self.came.q.val() || self.values_out.input.ready.val());
+        self.kept_out.bits.next = self.values.read_data.val();
+        self.stays.next = self.leading.q.val()
+            && !self.led.q.val()
+            && (self.kept_out.record.val().task == VALUE)
+            && (bit_cast::<5, 4>(self.kept_out.record.val().first)
+                == bit_cast::<5, 4>(self.last_lead.q.val()) + 1);
+        self.leaves.next =
+            self.came.q.val() && self.values_out.input.ready.val() && !self.stays.val();
+        if self.came.q.val() && self.values_out.input.ready.val() {
+            self.led.d.next = self.stays.val();
+        }
+        self.fetches.next = self.left.q.val().any() && (!self.came.q.val() || self.leaves.val());
         self.values.read_enable.next = self.fetches.val();
         self.values.read_address.next = self.from.q.val() | self.half.val();
         if self.upper.q.val() {
@@ -235,28 +254,20 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
             self.from.d.next = self.from.q.val() + 1;
             self.left.d.next = self.left.q.val() - 1;
         }
-        self.came.d.next = self.fetches.val()
-            || (self.came.q.val() && !self.values_out.input.ready.val());
-        self.kept_out.bits.next = self.values.read_data.val();
+        self.came.d.next = self.fetches.val() || (self.came.q.val() && !self.leaves.val());
         self.kept_out.record.share(&mut self.value_new);
-        self.value_new.next.pointer = self.kept_out.record.val().at;
-        self.value_new.next.row = 0.into();
-        if self.kept_out.record.val().is_row {
-            self.value_new.next.pointer = 0.into();
-            self.value_new.next.row = self.kept_out.record.val().at.get_bits::<32>(0);
-        }
         self.value_new.next.bits = 0.into();
         if self.kept_out.record.val().is_bits {
             self.value_new.next.bits = self.kept_out.record.val().bytes.get_bits::<16>(16);
-            self.value_new.next.bytes =
-                bit_cast::<32, BIT_COUNT>(self.kept_out.record.val().bytes.get_bits::<BIT_COUNT>(0));
+            self.value_new.next.bytes = bit_cast::<32, BIT_COUNT>(
+                self.kept_out.record.val().bytes.get_bits::<BIT_COUNT>(0),
+            );
         }
         self.value_new.next.weight = 0.into();
         self.value_new.next.give = true;
         self.value_new.next.fails = false;
-        self.is_within.next = (self.chunk.q.val()
-            & !(self.all.val() << self.merging.q.val()))
-        .any()
+        self.is_within.next = (self.chunk.q.val() & !(self.all.val() << self.merging.q.val()))
+            .any()
             || !self.marking.q.val();
         if (self.kept_out.record.val().task == HEAD)
             && self.kept_out.record.val().first.get_bit(CHUNK)
@@ -272,13 +283,20 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
             // Where rows were judged, a destination ends with its verdict.
             self.value_new.next.task = DESTINATION.into();
             self.value_new.next.unit_end = self.kept_out.record.val().first.get_bit(0);
+        } else if self.stays.val() {
+            self.value_new.next.first = 0.into();
+            self.value_new.next.lane = self.last_lead.q.val();
+            self.value_new.next.unit_end = true;
+            self.value_new.next.has_length = false;
+            self.value_new.next.is_fixed = true;
+            self.value_new.next.pointer = 0.into();
+            self.value_new.next.bytes = bit_cast::<32, 7>(self.bytes_of_lead.q.val());
         }
         self.values_out.input.valid.next = self.came.q.val();
         self.values_out.input.data.next = self.value_new.val();
         self.values_out.output.join(&mut self.value);
-        self.busy.next = self.left.q.val().any()
-            || self.came.q.val()
-            || self.values_out.output.valid.val();
+        self.busy.next =
+            self.left.q.val().any() || self.came.q.val() || self.values_out.output.valid.val();
 
         // The next message's length is read in the next cycle.
         if self.begun.val() {
@@ -299,6 +317,10 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
             self.next.d.next = 0.into();
             self.marking.d.next = self.marks.val();
             self.merging.d.next = self.merges.val();
+            self.leading.d.next = self.leads.val();
+            self.last_lead.d.next = self.lead_lane.val();
+            self.bytes_of_lead.d.next = self.lead_bytes.val();
+            self.led.d.next = false;
         }
         if self.clear.val() || self.rst.val() {
             self.taken.d.next = false;

@@ -4,7 +4,7 @@
 //! is not judged ahead, or no further, if it is found that its values are not kept, that it has chains, or that a region
 //! has many rows: the request before ends only when its successor is judged.
 
-use super::{KEPT_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerState, MOST_AHEAD};
+use super::{KEPT_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState, MOST_AHEAD};
 use drdma_emit::prelude::*;
 
 /// Largest number of destinations that take turns if their values are kept.
@@ -31,6 +31,25 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && ((self.state.q.val() == ListerState::Idle)
                 || (self.state.q.val() == ListerState::Judged));
         self.send.next = false;
+    }
+
+    /// Finds whether each row of a partitioned request is one group of fixed width and values that are followed. Where
+    /// its rows are judged, the group is not asked for: it is sent before the value that it precedes.
+    #[hdl_gen]
+    pub(super) fn look_at_lead(&mut self) {
+        self.lead_lane.next = self.plan_now.val().lasts.get_bits::<4>(0);
+        self.lead_bytes.next = self.plan_now.val().fills.get_bits::<7>(0);
+        self.leads.next = self.set_info.val().ids.any()
+            && self.head.q.val().sets.any()
+            && self.plan_now.val().follows.any()
+            && ((self.plan_now.val().starts ^ self.plan_now.val().follows) == 1)
+            && self.lead_lane.val().any();
+        self.keeping.next = self.asks_all.q.val()
+            && self.judging.val()
+            && (self.phase.q.val() == ListerPhase::Check)
+            && !self.leads.val();
+        self.gives.next = (self.phase.q.val() == ListerPhase::Give) || self.keeping.val();
+        self.counts.next = self.judging.val() && !self.follows.q.val() && !self.keeping.val();
     }
 
     /// Decides whether the values of the current destination are kept. There must be room for a value of each id, and

@@ -13,6 +13,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         self.look_at_turn();
         self.look_at_position();
         self.look_at_plan();
+        self.look_at_lead();
         self.find_next_region();
         self.count_bytes();
         self.tell_finder();

@@ -185,8 +185,8 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`, `linked`; `full`, `room_for_rows`, `sent`.
 ///
 /// # Outputs
-/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `clears`; `send` with `marks`, `merges`; `done`
-/// with `status`, `bad_dest`.
+/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `clears`; `send` with `marks`, `merges`,
+/// `leads`, `lead_lane`, `lead_bytes`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lister<const RECORDS: usize> {
     /// Clock.
@@ -259,6 +259,13 @@ pub struct Lister<const RECORDS: usize> {
     pub marks: Signal<Out, Bit>,
     /// With `marks`: binary logarithm of the number of chunks that such a chunk consists of.
     pub merges: Signal<Out, Bits<4>>,
+    /// With `send`: each row has a group of fixed width that was not asked for, from lane 0 on, before the value of the
+    /// lane behind it.
+    pub leads: Signal<Out, Bit>,
+    /// With `leads`: last lane of the group.
+    pub lead_lane: Signal<Out, Bits<4>>,
+    /// With `leads`: bytes of the group.
+    pub lead_bytes: Signal<Out, Bits<7>>,
     /// From the cycle after `send` on: all tokens have left.
     pub sent: Signal<In, Bit>,
     /// The request is over.

@@ -25,10 +25,6 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.pd.next = self.domain.q.val();
         self.unused.next = self.head.q.val().same_lanes;
         self.judging.next = !self.giving.q.val();
-        self.keeping.next = self.asks_all.q.val()
-            && self.judging.val()
-            && (self.phase.q.val() == ListerPhase::Check);
-        self.gives.next = (self.phase.q.val() == ListerPhase::Give) || self.keeping.val();
         self.message_ahead.next = self.again.q.val() && self.head.q.val().is_write;
         self.joint.next = self.head.q.val().element_mask && (self.head.q.val().sets > 1);
         self.interleaved.next =
@@ -43,8 +39,6 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                     && (self.set_info.val().count == self.list_rows.q.val())
                     && (self.set_info.val().ids == self.list_ids.q.val())
                     && (self.set_kinds.val().first == self.list_first.q.val())));
-        self.counts.next =
-            self.judging.val() && !self.follows.q.val() && !self.keeping.val();
         self.last_region.next = self.region.q.val() + 1 == self.head.q.val().sets;
         self.by_lane.next = self.head.q.val().element_mask && (self.set_info.val().kind == STRIDED);
         self.region_index.next = self.region.q.val().get_bits::<4>(0);

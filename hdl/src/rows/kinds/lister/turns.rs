@@ -21,8 +21,8 @@
 use super::super::giver::TOTAL;
 use super::super::record::LOG_CHUNK_PART;
 use super::{
-    CHUNKS, KEPT_LOG_CHUNK, LEAST_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState, MOST_CHECK_TURNS,
-    MOST_LOG_BITS,
+    CHUNKS, KEPT_LOG_CHUNK, LEAST_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState,
+    MOST_CHECK_TURNS, MOST_LOG_BITS,
 };
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_emit::prelude::*;
