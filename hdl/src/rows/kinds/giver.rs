@@ -59,8 +59,8 @@ const STANDING_BITS: usize = <Standing as Synth>::BITS;
 /// The lengths of a WRITE's messages are kept as they are judged: fewer than 2^`LENGTHS` of them and of ends of
 /// destinations. Exactly these messages must then be sent, or the request fails. If there are more, each message is
 /// measured again before it is sent. The lengths of each destination's messages are kept one behind the other if WRITEs
-/// are judged destination by destination; otherwise they are of no use. The place of a destination's next length is kept
-/// while others have their turns.
+/// are judged destination by destination; otherwise they are of no use. The place of a destination's next length is
+/// kept while others have their turns.
 ///
 /// Values that are replayed are not judged again, and the lengths of their messages come with them.
 ///

@@ -42,8 +42,8 @@
 //! messages than can be kept, the rows of each message are walked a third time for its length.
 //!
 //! The destinations of a partitioned request take turns, chunk of rows by chunk of rows, so that the entries and values
-//! of neighbouring rows are read at about the same time. The destinations of WRITEs whose values are not kept are judged
-//! one after the other, and so are all destinations if one of them has failed in turns.
+//! of neighbouring rows are read at about the same time. The destinations of WRITEs whose values are not kept are
+//! judged one after the other, and so are all destinations if one of them has failed in turns.
 //!
 //! Contract: one request at a time; `done` is a pulse at its end, with its status. By then all reads are answered, and
 //! all tokens have left this block. The request that `next_valid` announces is the next one to be started,
@@ -56,14 +56,16 @@
 //! of those before are found. The first windows of the lists of the first 32 destinations are asked for before the
 //! first walk, and so are the first lines of bits: all of these reads share a round trip. If the next request is known
 //! when all destinations are judged, and the current request is walked again, the lists and lines of bits of the next
-//! one are asked for then, and come while the current request is sent. The windows of two requests share the slots, and the lines of bits of two requests their places, so that
-//! neither finds what was read for the other. A request is done when all reads for the next one have arrived.
+//! one are asked for then, and come while the current request is sent. The windows of two requests share the slots, and
+//! the lines of bits of two requests their places, so that neither finds what was read for the other. A request is done
+//! when all reads for the next one have arrived.
 //!
 //! Each record of a chain takes a round trip, which 64 chains share. A request with chains is not judged before it
-//! starts. Where chains are judged, the pointers of their records are kept, if there is room for all records of a region: such a region's chains are not followed again, and
-//! the records that were judged are sent. All other chains are followed again, one after the other where rows are
-//! walked element by element or each message is walked twice. A buffer of views is read when a view first leads there,
-//! and is then known for the rest of the request, unless another buffer takes its place among 64.
+//! starts. Where chains are judged, the pointers of their records are kept, if there is room for all records of a
+//! region: such a region's chains are not followed again, and the records that were judged are sent. All other chains
+//! are followed again, one after the other where rows are walked element by element or each message is walked twice. A
+//! buffer of views is read when a view first leads there, and is then known for the rest of the request, unless another
+//! buffer takes its place among 64.
 
 pub mod bits;
 pub mod chaser;
@@ -128,8 +130,8 @@ pub struct Made {
 }
 
 /// Walker of requests with kinds; see the [module](self). It keeps the lengths of fewer than 2^`LENGTHS` messages and
-/// ends of destinations, `RECORDS` records of chains, and of each of two requests 2^(`VALUES` - 1) values and the lengths
-/// of 2^(`LENGTHS` - 1) messages.
+/// ends of destinations, `RECORDS` records of chains, and of each of two requests 2^(`VALUES` - 1) values and the
+/// lengths of 2^(`LENGTHS` - 1) messages.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; the decoder's writes: `lane_write` with `lane_kind`, and of sets `set_valid`, `set_index`,

@@ -62,8 +62,8 @@ const KEPT_BITS: usize = <Kept as Synth>::BITS;
 /// - 1) lengths.
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`; flow `judged` with `length`; `send` with `marks`, `merges`, `leads`, `lead_lane`, `lead_bytes`;
-/// `begun`.
+/// `clk`, `rst`; `clear`; flow `judged` with `length`; `send` with `marks`, `merges`, `leads`, `lead_lane`,
+/// `lead_bytes`; `begun`.
 ///
 /// # Outputs
 /// `full`; stream `value`; `told`; `busy`.

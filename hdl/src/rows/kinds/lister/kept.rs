@@ -1,8 +1,8 @@
 //! Requests whose values are kept as they are judged, and requests that are judged ahead of their start.
 //!
 //! While a request is sent from what was kept of it, the next one is judged. Its verdict waits for its start. A request
-//! is not judged ahead, or no further, if it is found that its values are not kept, that it has chains, or that a region
-//! has many rows: the request before ends only when its successor is judged.
+//! is not judged ahead, or no further, if it is found that its values are not kept, that it has chains, or that a
+//! region has many rows: the request before ends only when its successor is judged.
 
 use super::{KEPT_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState, MOST_AHEAD};
 use drdma_emit::prelude::*;

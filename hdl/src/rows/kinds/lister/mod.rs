@@ -167,9 +167,9 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// several regions if the regions have the same rows (one list, from the same bit on); else the unit takes 3 more
 /// cycles for each region. To find whether the regions have the same rows takes a destination 3 cycles for each region.
 /// Where rows are judged whose values are not kept, only those groups are asked for whose entries can lead nowhere or
-/// whose lengths vary: `Wanted::row` of a message has the bytes of the others. When the first walk of a destination's region begins, it
-/// takes a cycle for each lane and 4 more, unless the destination before had the same region. A turn of a destination
-/// takes 7 more cycles, and one for each block of ids.
+/// whose lengths vary: `Wanted::row` of a message has the bytes of the others. When the first walk of a destination's
+/// region begins, it takes a cycle for each lane and 4 more, unless the destination before had the same region. A turn
+/// of a destination takes 7 more cycles, and one for each block of ids.
 ///
 /// The first windows of the lists of the first 32 destinations are asked for before the first walk, in 5 cycles each,
 /// and one more list at the beginning of each destination. Only the list of a destination's first region is asked for.

@@ -4,19 +4,19 @@
 //! entries of neighbouring rows are read at about the same time. If a destination fails where rows are judged in turns,
 //! all destinations are judged anew without turns: the first one that fails decides the status.
 //!
-//! A request whose values are kept is sent in the turns in which it is judged, of up to 64 destinations. A chunk has 256
-//! rows, or 128 or 64 if more of the rows of the last such request would not have fitted a window of the placer. The
-//! placer is told where a chunk begins, or where several of them begin that fit a window together, unless less than half
-//! of the rows are sent or a chunk is longer than a window.
+//! A request whose values are kept is sent in the turns in which it is judged, of up to 64 destinations. A chunk has
+//! 256 rows, or 128 or 64 if more of the rows of the last such request would not have fitted a window of the placer.
+//! The placer is told where a chunk begins, or where several of them begin that fit a window together, unless less than
+//! half of the rows are sent or a chunk is longer than a window.
 //!
 //! The destinations of other WRITEs are judged one after the other, because the lengths of each one's messages are kept
 //! side by side.
 //!
-//! Where the rows of other requests are sent in turns, the placer fetches neighbouring bytes of a chunk once for all destinations. A chunk
-//! has a power of two of rows. Their bytes fit a window of the placer if the rows are as long as they were on average
-//! when they were judged. Rows are sent without turns if a chunk would have fewer than 64 rows, because rows of that
-//! length can be fetched by themselves; if it would have fewer than four rows for each destination; if less than half
-//! of the rows are sent; or if the lengths of a WRITE's messages are not kept.
+//! Where the rows of other requests are sent in turns, the placer fetches neighbouring bytes of a chunk once for all
+//! destinations. A chunk has a power of two of rows. Their bytes fit a window of the placer if the rows are as long as
+//! they were on average when they were judged. Rows are sent without turns if a chunk would have fewer than 64 rows,
+//! because rows of that length can be fetched by themselves; if it would have fewer than four rows for each
+//! destination; if less than half of the rows are sent; or if the lengths of a WRITE's messages are not kept.
 
 use super::super::giver::TOTAL;
 use super::super::record::LOG_CHUNK_PART;

@@ -464,8 +464,8 @@ fn lists_and_bits_of_the_next_request_are_read_while_one_is_sent() {
     }
 }
 
-/// Short requests with a bit of validity for each value are judged while the one before is sent. That takes a round trip
-/// for their lists and bits.
+/// Short requests with a bit of validity for each value are judged while the one before is sent. That takes a round
+/// trip for their lists and bits.
 #[test]
 fn short_requests_with_bits_follow_each_other() {
     let library = many();
