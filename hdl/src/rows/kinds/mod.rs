@@ -33,13 +33,14 @@
 //! what was kept: nothing is read or judged a second time, and what the host changes meanwhile changes nothing that is
 //! sent. The next request is judged at the same time, if it is known.
 //!
-//! The values of other requests are not kept: of those that have more values or messages than there is room for, of
-//! partitioned ones with more rows than that or more than 64 destinations, and of destinations whose units have an
-//! element of each of several regions with rows of their own. Where they are judged, all entries are followed that may
-//! lead nowhere or to values of any length; fixed widths and bits are the same in every row. Then their rows are walked
-//! again, and their entries are followed and judged anew, because the host may have changed them. The length of a
-//! WRITE's message comes before its first byte: it is kept from when the message was judged. If a request has more
-//! messages than can be kept, the rows of each message are walked a third time for its length.
+//! The values of other requests are not kept: of those that have more values or messages than there is room for; of
+//! partitioned ones with more rows than half of that or more than 64 destinations; of destinations whose units have an
+//! element of each of several regions with rows of their own; and of requests of few rows (fewer than a thirty-second of
+//! that room), unless more than two destinations have lists of their own. Where they are judged, all entries are
+//! followed that may lead nowhere or to values of any length; fixed widths and bits are the same in every row. Then
+//! their rows are walked again, and their entries are followed and judged anew, because the host may have changed them.
+//! The length of a WRITE's message comes before its first byte: it is kept from when the message was judged. If a
+//! request has more messages than can be kept, the rows of each message are walked a third time for its length.
 //!
 //! The destinations of a partitioned request take turns, chunk of rows by chunk of rows, so that the entries and values
 //! of neighbouring rows are read at about the same time. The destinations of WRITEs whose values are not kept are
@@ -215,6 +216,8 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize
     sender: Giver<1>,
     #[init(Constant::new((1_u64 << (VALUES - 2)).into()))]
     room_for_rows: Constant<Bits<33>>,
+    #[init(Constant::new((1_u64 << (VALUES - 6)).into()))]
+    least_rows: Constant<Bits<33>>,
     judged: Signal<Local, Bit>,
     unused_judged: Signal<Local, Bit>,
     #[init(Ram::new(RamStyle::Ultra))]
@@ -365,6 +368,7 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize> Logic
         self.sender.judged_total.next = self.giver.total.val();
         self.lister.full.next = self.replay.full.val();
         self.lister.room_for_rows.next = self.room_for_rows.val();
+        self.lister.least_rows.next = self.least_rows.val();
         self.lister.sent.next = !self.replay.busy.val() && self.sender.idle.val();
         self.unused_judged.next = self.giver.begun.val()
             || self.sender.length.val().any()

@@ -7,6 +7,8 @@
 use super::{KEPT_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState, MOST_AHEAD};
 use drdma_emit::prelude::*;
 
+/// Largest number of destinations with lists of their own of a request of few rows.
+const FEW_DESTS: u64 = 2;
 /// Largest number of destinations that take turns if their values are kept.
 const MOST_KEPT_TURNS: u64 = 1 << (KEPT_LOG_CHUNK - LOG_ROWS_OF_TURN);
 
@@ -53,7 +55,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     }
 
     /// Decides whether the values of the current destination are kept. There must be room for a value of each id, and
-    /// destinations that share a region must take turns.
+    /// destinations that share a region must take turns. A request of few rows is not worth it.
     #[hdl_gen]
     pub(super) fn look_at_room(&mut self) {
         self.keeps_now.next = self.keeps.q.val();
@@ -61,6 +63,13 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && self.head.q.val().sets.any()
             && ((bit_cast::<33, 32>(self.set_info.val().count) > self.room_for_rows.val())
                 || (self.dests_now.val() > MOST_KEPT_TURNS))
+        {
+            self.keeps_now.next = false;
+        }
+        // The lists of a request that is judged while another one is sent take a round trip, those of others do not.
+        if (bit_cast::<33, 32>(self.set_info.val().count) < self.least_rows.val())
+            && self.head.q.val().sets.any()
+            && (self.set_info.val().ids.any() || (self.dests_now.val() <= FEW_DESTS))
         {
             self.keeps_now.next = false;
         }

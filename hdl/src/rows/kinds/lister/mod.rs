@@ -182,7 +182,8 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// # Inputs
 /// `clk`, `rst`; `start`, `dests`, `first_dest`; `next_valid`, `next_dests`, `next_first_dest`, `forget`; `dest_info`,
 /// `set_info`, `bounds`, `set_kinds`, each a cycle after it was asked for; `plan_done` with `plan`; `refused`,
-/// `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`, `linked`; `full`, `room_for_rows`, `sent`.
+/// `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`, `linked`; `full`, `room_for_rows`,
+/// `least_rows`, `sent`.
 ///
 /// # Outputs
 /// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `clears`; `send` with `marks`, `merges`,
@@ -253,6 +254,8 @@ pub struct Lister<const RECORDS: usize> {
     pub full: Signal<In, Bit>,
     /// Number of rows whose values may have room.
     pub room_for_rows: Signal<In, Bits<33>>,
+    /// Least number of rows of a region whose values are kept.
+    pub least_rows: Signal<In, Bits<33>>,
     /// The request that was judged is sent from what was kept of it.
     pub send: Signal<Out, Bit>,
     /// With `send`: rows are sent in chunks that fit a window of the placer.
