@@ -70,6 +70,8 @@ struct Reading {
     unit_end: Bit,
     /// The value is sent, not only judged.
     give: Bit,
+    /// Number of the row.
+    row: Bits<32>,
     /// Host address of the lane in row 0; 0 for fixed width.
     base: Bits<64>,
     /// How the entry leads to bytes; see [`Entry::kind`].
@@ -107,8 +109,10 @@ struct Ranged {
     give: Bit,
     /// Address of the value as in [`Value::pointer`]; for a dictionary, where its values begin.
     pointer: Bits<64>,
-    /// Row of the value, if it has fixed width; else 0.
+    /// See [`Value::row`].
     row: Bits<32>,
+    /// See [`Value::is_fixed`].
+    is_fixed: Bit,
     /// See [`Value::bytes`].
     bytes: Bits<32>,
     /// The length of the value is sent before it.
@@ -396,10 +400,7 @@ impl Logic for Follower {
         self.key_bytes.d.next = self.span.val().get_bits::<64>(0);
         self.found.q.share(&mut self.ranged_new);
         self.ranged_new.next.pointer = self.found.q.val().at;
-        self.ranged_new.next.row = 0.into();
-        if self.found.q.val().kind == FIXED {
-            self.ranged_new.next.row = self.found.q.val().to.get_bits::<32>(0);
-        }
+        self.ranged_new.next.is_fixed = self.found.q.val().kind == FIXED;
         self.ranged_new.next.has_length =
             (self.found.q.val().kind == OFFSETS) || (self.found.q.val().kind == VIEWS);
         self.ranged_new.next.is_bits = self.found.q.val().kind == BITS;

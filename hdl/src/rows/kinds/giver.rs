@@ -58,15 +58,17 @@ const STANDING_BITS: usize = <Standing as Synth>::BITS;
 ///
 /// The lengths of a WRITE's messages are kept as they are judged: fewer than 2^`LENGTHS` of them and of ends of
 /// destinations. Exactly these messages must then be sent, or the request fails. If there are more, each message is
-/// measured again before it is sent. WRITEs are judged destination by destination, and the lengths of each
-/// destination's messages are kept one behind the other; the place of its next length is kept while others have their
-/// turns.
+/// measured again before it is sent. The lengths of each destination's messages are kept one behind the other if WRITEs
+/// are judged destination by destination; otherwise they are of no use. The place of a destination's next length is
+/// kept while others have their turns.
+///
+/// Values that are replayed are not judged again, and the lengths of their messages come with them.
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`; `slot`; stream `value`.
+/// `clk`, `rst`; `clear`; `slot`; stream `value`; `replays` with `replayed_length`, `judged_total`.
 ///
 /// # Outputs
-/// Streams `token`, `made`; `failed` with `dest`, `too_long`; `kept`, `total`; `idle`.
+/// Streams `token`, `made`; `failed` with `dest`, `too_long`; `kept`, `total`; `idle`; `length`, `begun`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Giver<const LENGTHS: usize> {
     /// Clock.
@@ -79,6 +81,16 @@ pub struct Giver<const LENGTHS: usize> {
     pub slot: Signal<In, Bits<8>>,
     /// Values, in the order of the walk.
     pub value: Stream<In, Value>,
+    /// The values are replayed: they are sent as they were judged, with `replayed_length` and `judged_total`.
+    pub replays: Signal<In, Bit>,
+    /// With `replays`: bytes of the message whose first token leaves next.
+    pub replayed_length: Signal<In, Bits<32>>,
+    /// With `replays` and `clear`: bytes of all messages.
+    pub judged_total: Signal<In, Bits<TOTAL>>,
+    /// Bytes of the message that ends, where it is judged.
+    pub length: Signal<Out, Bits<32>>,
+    /// The first token of a message leaves for the output register.
+    pub begun: Signal<Out, Bit>,
     /// An entry leads nowhere, or a message is too long or differs from when it was judged; held until `clear`.
     pub failed: Signal<Out, Bit>,
     /// With `failed`: a message is too long.
@@ -212,6 +224,9 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.told_now.next = self.lengths.read_data.val().get_bits::<32>(0);
             self.ends_now.next = self.lengths.read_data.val().get_bit(END_BIT);
         }
+        if self.replays.val() {
+            self.told_now.next = self.replayed_length.val();
+        }
         self.most.next = bit_cast::<33, 32>(self.limit.q.val());
         if self.value.give.val() && self.is_write.q.val() {
             // The length is 0 in the entry for the end of a destination.
@@ -226,6 +241,10 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
                 + bit_cast::<34, 2>(self.bit_bytes.val()))
                 > bit_cast::<34, 33>(self.most.val());
         }
+        if self.replays.val() {
+            self.exceeds.next = false;
+        }
+        self.length.next = self.sum_new.val().get_bits::<32>(0);
 
         // The next piece of the value.
         self.bytes.next = self.value.bytes.val();
@@ -246,7 +265,10 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         if self.final_piece.val() {
             self.out_new.next.bytes = self.bytes.val().get_bits::<7>(0);
         }
-        self.out_new.next.row = self.value.row.val();
+        self.out_new.next.row = 0.into();
+        if self.value.is_fixed.val() {
+            self.out_new.next.row = self.value.row.val();
+        }
         self.out_new.next.pointer = self.at.val();
         self.out_new.next.dest = self.place.q.val();
         self.out_new.next.slot = self.slot.val();
@@ -385,6 +407,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
                 self.counts.next = self.is_write.q.val() && self.value.unit_end.val();
                 self.lengths.write_lanes.next = bit_cast::<1, 1>(self.counts.val().into());
             } else if self.is_write.q.val()
+                && !self.replays.val()
                 && (self.sum.q.val() != bit_cast::<33, 32>(self.told_now.val()))
             {
                 self.fails.next = true;
@@ -406,7 +429,11 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.out_new.next.message_start = false;
             self.out_new.next.message_bytes = 0.into();
             self.out_new.next.dest_end = true;
-            if self.is_write.q.val() && !self.lost.q.val() && !self.ends_now.val() {
+            if self.is_write.q.val()
+                && !self.replays.val()
+                && !self.lost.q.val()
+                && !self.ends_now.val()
+            {
                 // The destination had more messages when it was judged.
                 self.fails.next = true;
             } else {
@@ -436,7 +463,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
                 self.place.d.next = self.value.set.val().get_bits::<10>(0);
                 self.is_write.d.next = self.value.first.val().get_bit(0);
                 self.turning.d.next = self.value.first.val().get_bit(TURNS);
-                if self.value.first.val().get_bit(CHUNK) {
+                if self.value.first.val().get_bit(CHUNK) && self.value.give.val() {
                     self.chunk_start.d.next = true;
                 }
                 self.limit.d.next = LONGEST.into();
@@ -510,6 +537,9 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.found.d.next = false;
             self.chunk_start.d.next = false;
             self.sum_of_all.d.next = 0.into();
+            if self.replays.val() {
+                self.sum_of_all.d.next = self.judged_total.val();
+            }
             self.started.d.next = false;
             self.packed.d.next = 0.into();
             self.pack.d.next = 0.into();
@@ -519,6 +549,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.chunk_blocks.d.next =
                 (self.sum_of_all.q.val() >> BLOCK_SHIFT).get_bits::<8>(0) + MORE_BLOCKS;
         }
+        self.begun.next = self.emits.val() && self.out_new.val().message_start;
         self.total.next = self.sum_of_all.q.val();
         self.failed.next = self.broken.q.val();
         self.too_long.next = self.broken_long.q.val();

@@ -10,7 +10,9 @@
 //!                        ^  lists, links   ^ |                          ^ |       tables of buffers  ^ |     values
 //!                        |              Planner                         | |                          | |        |
 //!                        +---------------------------- host_read -------+-+--------------------------+-+        v
-//!                                                                                    token, made <----------- Giver
+//!                                                                                    token, made <-----+----- Giver
+//!                                                                                                      |        |
+//!                                                                                                    Giver <- Replay
 //! ```
 //!
 //! - **[`Lister`]** walks the rows of destinations, region by region, and asks for one group of a row's lanes a cycle:
@@ -24,21 +26,29 @@
 //!   where these may lie.
 //! - **[`Giver`]** counts the bytes of messages, and emits the bytes as tokens of up to 64: of a group, of one piece of
 //!   host memory, of bytes that are made here, or of the length of a value, which is made here, and its first piece.
+//! - **[`Replay`]** keeps the values that were judged, and the lengths of messages. Another giver sends them.
 //!
-//! Every destination is judged before the first token of a request: all its rows are walked, and all entries are
-//! followed that may lead nowhere or to values of any length; fixed widths and bits are the same in every row. Then the
-//! rows are walked again, and their entries are followed and judged anew, because they may not be kept any more, and
-//! the host may have changed them. The length of a WRITE's message comes before its first byte: it is kept from when
-//! the message was judged. If a request has more messages than can be kept, the rows of each message are walked a third
-//! time for its length.
+//! Every destination is judged before the first token of a request: all its rows are walked, and their entries are
+//! followed. The values are kept in the order of the walk. If there is room for all of them, the request is sent from
+//! what was kept: nothing is read or judged a second time, and what the host changes meanwhile changes nothing that is
+//! sent. The next request is judged at the same time, if it is known.
+//!
+//! The values of other requests are not kept: of those that have more values or messages than there is room for; of
+//! partitioned ones with more rows than half of that or more than 64 destinations; of destinations whose units have an
+//! element of each of several regions with rows of their own; and of requests of few rows (fewer than a thirty-second of
+//! that room), unless more than two destinations have lists of their own. Where they are judged, all entries are
+//! followed that may lead nowhere or to values of any length; fixed widths and bits are the same in every row. Then
+//! their rows are walked again, and their entries are followed and judged anew, because the host may have changed them.
+//! The length of a WRITE's message comes before its first byte: it is kept from when the message was judged. If a
+//! request has more messages than can be kept, the rows of each message are walked a third time for its length.
 //!
 //! The destinations of a partitioned request take turns, chunk of rows by chunk of rows, so that the entries and values
-//! of neighbouring rows are read at about the same time. The destinations of WRITEs are judged one after the other, and
-//! so are all destinations if one of them has failed in turns.
+//! of neighbouring rows are read at about the same time. The destinations of WRITEs whose values are not kept are
+//! judged one after the other, and so are all destinations if one of them has failed in turns.
 //!
 //! Contract: one request at a time; `done` is a pulse at its end, with its status. By then all reads are answered, and
 //! all tokens have left this block. The request that `next_valid` announces is the next one to be started,
-//! unless `forget` cancels it.
+//! unless `forget` cancels it. If that request is judged while another one is sent, `done` waits for its verdict.
 //!
 //! A group takes a cycle, and a row at least one; a row that several regions share counts as one. A value that is sent
 //! takes a cycle for each 64 bytes, of which its length is the beginning. 512 entries are under way at once.
@@ -46,15 +56,17 @@
 //! A list is read 512 B at a time, and 64 such windows are kept. The next 16 windows of a list are asked for while rows
 //! of those before are found. The first windows of the lists of the first 32 destinations are asked for before the
 //! first walk, and so are the first lines of bits: all of these reads share a round trip. If the next request is known
-//! when all destinations are judged, its lists and lines of bits are asked for then, and come while the current request
-//! is sent. The windows of two requests share the slots, and the lines of bits of two requests their places, so that
-//! neither finds what was read for the other. A request is done when all reads for the next one have arrived.
+//! when all destinations are judged, and the current request is walked again, the lists and lines of bits of the next
+//! one are asked for then, and come while the current request is sent. The windows of two requests share the slots, and
+//! the lines of bits of two requests their places, so that neither finds what was read for the other. A request is done
+//! when all reads for the next one have arrived.
 //!
-//! Each record of a chain takes a round trip, which 64 chains share. Where chains are judged, the pointers of their
-//! records are kept, if there is room for all records of a region: such a region's chains are not followed again, and
-//! the records that were judged are sent. All other chains are followed again, one after the other where rows are
-//! walked element by element or each message is walked twice. A buffer of views is read when a view first leads there,
-//! and is then known for the rest of the request, unless another buffer takes its place among 64.
+//! Each record of a chain takes a round trip, which 64 chains share. A request with chains is not judged before it
+//! starts. Where chains are judged, the pointers of their records are kept, if there is room for all records of a
+//! region: such a region's chains are not followed again, and the records that were judged are sent. All other chains
+//! are followed again, one after the other where rows are walked element by element or each message is walked twice. A
+//! buffer of views is read when a view first leads there, and is then known for the rest of the request, unless another
+//! buffer takes its place among 64.
 
 pub mod bits;
 pub mod chaser;
@@ -65,6 +77,7 @@ pub mod lines;
 pub mod lister;
 pub mod planner;
 pub mod record;
+pub mod replay;
 #[cfg(test)]
 mod tests;
 pub mod trail;
@@ -86,6 +99,7 @@ use lines::Lines;
 use lister::{Lister, MOST_REST};
 use planner::Planner;
 use record::{LANE_BITS, LINE, LOAD, Lane, Line, MESSAGE, PLAN, Placed, TABLE, VALUE};
+use replay::Replay;
 
 /// Bytes of a view.
 const VIEW_BYTES: u64 = VIEW as u64;
@@ -117,7 +131,8 @@ pub struct Made {
 }
 
 /// Walker of requests with kinds; see the [module](self). It keeps the lengths of fewer than 2^`LENGTHS` messages and
-/// ends of destinations, and `RECORDS` records of chains.
+/// ends of destinations, `RECORDS` records of chains, and of each of two requests 2^(`VALUES` - 1) values and the
+/// lengths of 2^(`LENGTHS` - 1) messages.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; the decoder's writes: `lane_write` with `lane_kind`, and of sets `set_valid`, `set_index`,
@@ -127,7 +142,7 @@ pub struct Made {
 /// # Outputs
 /// `dest_read`, `set_read`; streams `read`, `token`, `made`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
-pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
+pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize> {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
@@ -196,6 +211,15 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     lister: Lister<RECORDS>,
     follower: Follower,
     giver: Giver<LENGTHS>,
+    replay: Replay<LENGTHS, VALUES>,
+    /// Sends the values that were kept, without the memory of lengths.
+    sender: Giver<1>,
+    #[init(Constant::new((1_u64 << (VALUES - 2)).into()))]
+    room_for_rows: Constant<Bits<33>>,
+    #[init(Constant::new((1_u64 << (VALUES - 6)).into()))]
+    least_rows: Constant<Bits<33>>,
+    judged: Signal<Local, Bit>,
+    unused_judged: Signal<Local, Bit>,
     #[init(Ram::new(RamStyle::Ultra))]
     lanes: Ram<LANE_BITS, 1, 15>,
     lane_new: Signal<Local, Lane>,
@@ -259,7 +283,9 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize> {
     unused_counts: Signal<Local, Bits<7>>,
 }
 
-impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORDS> {
+impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize> Logic
+    for Kinds<LENGTHS, RECORDS, VALUES>
+{
     #[hdl_gen]
     fn update(&mut self) {
         // The decoder's writes.
@@ -310,13 +336,47 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
         self.done.next = self.lister.done.val();
         self.status.next = self.lister.status.val();
         self.bad_dest.next = self.lister.bad_dest.val();
-        self.clears.next = self.start.val() || self.lister.restarts.val();
+        self.clears.next = self.lister.clears.val();
         self.follower.clear.next = self.clears.val();
         self.follower.pd.next = self.lister.pd.val();
         self.cfg.join(&mut self.follower.cfg);
         self.giver.clear.next = self.clears.val();
         self.giver.slot.next = self.slot.val();
         self.follower.value.join(&mut self.giver.value);
+        self.giver.replays.next = false;
+        self.giver.replayed_length.next = 0.into();
+        self.giver.judged_total.next = 0.into();
+
+        // Values are kept as they are judged, and replayed while the next request is judged.
+        self.judged.next = self.follower.value.valid.val() && self.giver.value.ready.val();
+        self.replay.clear.next = self.clears.val();
+        self.replay.judged.valid.next = self.judged.val() && !self.follower.value.give.val();
+        self.replay.judged.next = self.follower.value.val();
+        self.replay.length.next = self.giver.length.val();
+        self.replay.send.next = self.lister.send.val();
+        self.replay.marks.next = self.lister.marks.val();
+        self.replay.merges.next = self.lister.merges.val();
+        self.replay.leads.next = self.lister.leads.val();
+        self.replay.lead_lane.next = self.lister.lead_lane.val();
+        self.replay.lead_bytes.next = self.lister.lead_bytes.val();
+        self.replay.value.join(&mut self.sender.value);
+        self.replay.begun.next = self.sender.begun.val();
+        self.sender.clear.next = self.lister.send.val();
+        self.sender.slot.next = self.slot.val();
+        self.sender.replays.next = true;
+        self.sender.replayed_length.next = self.replay.told.val();
+        self.sender.judged_total.next = self.giver.total.val();
+        self.lister.full.next = self.replay.full.val();
+        self.lister.room_for_rows.next = self.room_for_rows.val();
+        self.lister.least_rows.next = self.least_rows.val();
+        self.lister.sent.next = !self.replay.busy.val() && self.sender.idle.val();
+        self.unused_judged.next = self.giver.begun.val()
+            || self.sender.length.val().any()
+            || self.sender.failed.val()
+            || self.sender.too_long.val()
+            || self.sender.dest.val().any()
+            || self.sender.kept.val()
+            || self.sender.total.val().any();
 
         // A wanted lane is read from `lanes`, then waits for the product of row and step.
         self.lister.wanted.ready.next = self.has_room.q.val();
@@ -524,10 +584,20 @@ impl<const LENGTHS: usize, const RECORDS: usize> Logic for Kinds<LENGTHS, RECORD
             | bit_cast::<7, 6>(self.products.count.val() | self.products.free.val());
 
         // Tokens and made bytes leave.
-        self.token_valid.next = self.giver.token_valid.val();
-        self.giver.token_ready.next = self.token_ready.val();
+        self.token_valid.next = self.giver.token_valid.val() || self.sender.token_valid.val();
+        self.giver.token_ready.next = self.token_ready.val() && !self.sender.token_valid.val();
+        self.sender.token_ready.next = self.token_ready.val();
         self.token.next = self.giver.token.val();
-        self.giver.made.join(&mut self.made);
+        self.made.valid.next = self.giver.made.valid.val() || self.sender.made.valid.val();
+        self.made.next = self.giver.made.val();
+        self.giver.made.ready.next = self.made.ready.val() && !self.sender.made.valid.val();
+        self.sender.made.ready.next = self.made.ready.val();
+        if self.sender.token_valid.val() {
+            self.token.next = self.sender.token.val();
+        }
+        if self.sender.made.valid.val() {
+            self.made.next = self.sender.made.val();
+        }
 
         if self.rst.val() {
             self.on_way.d.next = 0.into();

@@ -113,6 +113,8 @@ pub struct Placed {
     pub unit_end: Bit,
     /// The value is sent, not only judged.
     pub give: Bit,
+    /// Number of the row.
+    pub row: Bits<32>,
     /// Host address of the lane in row 0.
     pub base: Bits<64>,
     /// Address of the entry without the product: `base` plus the record's pointer; for [`LOAD`], of the first byte that
@@ -162,6 +164,8 @@ pub struct Entry {
     pub unit_end: Bit,
     /// The value is sent, not only judged.
     pub give: Bit,
+    /// Number of the row.
+    pub row: Bits<32>,
     /// Host address of the lane in row 0.
     pub base: Bits<64>,
     /// Host address of the entry; for fixed width, the record's pointer.
@@ -214,8 +218,10 @@ pub struct Value {
     pub give: Bit,
     /// Address of the value relative to its lane's base or, for fixed width, to where its lanes lie in its row.
     pub pointer: Bits<64>,
-    /// Row of the value, if it has fixed width; else 0.
+    /// Number of the row.
     pub row: Bits<32>,
+    /// The value has fixed width: `pointer` does not lead to its row.
+    pub is_fixed: Bit,
     /// Bytes of the value in host memory; for bits, their number.
     pub bytes: Bits<32>,
     /// Bytes of a message that the value takes; not used for bits.

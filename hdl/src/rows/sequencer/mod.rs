@@ -84,6 +84,8 @@ use walker::Walker;
 const KINDS_LENGTHS: usize = 12;
 /// Number of records of chains that are kept for a request with kinds of columns: four UltraRAMs.
 const KINDS_RECORDS: usize = MOST_RECORDS;
+/// Binary logarithm of the values that are kept of two requests with kinds of columns: twelve UltraRAMs.
+const KINDS_VALUES: usize = 14;
 
 /// Bits of a unit's token with its [`Cut`].
 const UNIT_BITS: usize = TOKEN_BITS + CUT_BITS;
@@ -340,7 +342,7 @@ pub struct Sequencer {
     selector: Selector,
     rows: Rows,
     walker: Walker,
-    kinds: Kinds<KINDS_LENGTHS, KINDS_RECORDS>,
+    kinds: Kinds<KINDS_LENGTHS, KINDS_RECORDS, KINDS_VALUES>,
     /// Number of requests whose end is planned and whose last token has not left.
     ends: DFF<Bits<9>>,
     end_planned: Signal<Local, Bit>,

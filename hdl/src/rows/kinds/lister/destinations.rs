@@ -2,7 +2,11 @@
 
 use super::super::finder::{LISTS, SLOTS};
 use super::super::record::{CHUNK, DESTINATION, GOES_ON, HEAD, PLAN, TURNS, VERDICT};
-use super::{CHECK_LOG_CHUNK, Lister, ListerPhase, ListerState, NEXT_REGIONS, OPERATION};
+use super::{
+    CHECK_LOG_CHUNK, KEPT_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState,
+    NEXT_REGIONS, OPERATION,
+};
+use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Lister<RECORDS> {
@@ -24,7 +28,11 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.is_one.d.next = false;
         self.has_more.d.next = false;
         self.for_next.d.next = false;
-        if self.start.val() {
+        if self.begins.val() {
+            self.keeps.d.next = !self.hopeless.q.val();
+            self.ahead.d.next = !self.start.val();
+            self.ahead_dests.d.next = self.next_dests.val();
+            self.ahead_first.d.next = self.next_first_dest.val();
             self.upper.d.next = !self.upper.q.val();
             self.has_next.d.next = false;
             self.has_early.d.next = 0.into();
@@ -37,6 +45,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             }
         } else if self.forget.val() {
             self.has_next.d.next = false;
+        }
+        if self.start.val() || self.forget.val() {
+            self.hopeless.d.next = false;
         }
     }
 
@@ -195,14 +206,26 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             .replace_bit(TURNS, self.turns.q.val() || self.starts.val())
             .replace_bit(
                 CHUNK,
-                self.turns.q.val() && self.giving.q.val() && !self.index.q.val().any(),
+                (self.turns.q.val() || self.starts.val()) && !self.index.q.val().any(),
             );
         self.wanted.unit_end.next = self.head.q.val().is_ud;
         self.wanted.valid.next = true;
+        if self.judging.val() && !self.turns.q.val() {
+            self.keeps.d.next = self.keeps_now.val();
+            self.asks_all.d.next = self.keeps_now.val();
+        }
         if self.wanted.ready.val() {
             if self.starts.val() {
                 self.turns.d.next = true;
                 self.log_chunk.d.next = CHECK_LOG_CHUNK.into();
+                if self.keeps_now.val() {
+                    self.log_chunk.d.next = KEPT_LOG_CHUNK.into();
+                    if (bits::<DEST_COUNT>(1) << (self.log_last.q.val() - LOG_ROWS_OF_TURN))
+                        >= self.dests_now.val()
+                    {
+                        self.log_chunk.d.next = self.log_last.q.val();
+                    }
+                }
             }
             self.state.d.next = ListerState::Region;
             if !self.head.q.val().sets.any() {
@@ -224,6 +247,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         // A verdict where rows are judged, with `unit_end` unless messages are still to be measured; else the end of
         // the destination, with `unit_end` if it has had units.
         self.wanted.task.next = DESTINATION.into();
+        self.wanted.first.next = bits::<4>(0).replace_bit(0, self.some.q.val());
         self.wanted.unit_end.next = self.some.q.val();
         if self.judging.val() {
             self.wanted.task.next = VERDICT.into();
@@ -257,7 +281,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.state.d.next = ListerState::DestRead;
         self.scout.d.next = self.index.q.val() + LISTS;
         self.is_one.d.next = true;
-        if self.has_more.q.val() && (self.index.q.val() + LISTS < self.dests.val()) {
+        if self.has_more.q.val() && (self.index.q.val() + LISTS < self.dests_now.val()) {
             self.state.d.next = ListerState::ListRead;
         }
         if self.last_dest.val() {
@@ -276,6 +300,18 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     pub(super) fn settle(&mut self) {
         if self.quiet.val() && self.refused.val() {
             self.state.d.next = ListerState::Finish;
+        } else if self.quiet.val() && self.ahead.q.val() {
+            self.state.d.next = ListerState::Judged;
+        } else if self.quiet.val() && self.keeps.q.val() && !self.full.val() {
+            self.send.next = true;
+            self.sending.d.next = true;
+            if self.turns.q.val() {
+                self.log_last.d.next = self.log_kept.val();
+            }
+            self.state.d.next = ListerState::Idle;
+        } else if self.quiet.val() && self.turns.q.val() && self.head.q.val().is_write {
+            // The lengths of messages that were judged in turns are not kept otherwise.
+            self.state.d.next = ListerState::Finish;
         } else if self.quiet.val() {
             self.index.d.next = 0.into();
             self.giving.d.next = true;
@@ -289,10 +325,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             // The first windows of the first lists may not be kept any more.
             self.scout.d.next = 0.into();
             self.is_one.d.next = false;
-            if self.has_more.q.val() && (self.dests.val() > SLOTS) {
+            if self.has_more.q.val() && (self.dests_now.val() > SLOTS) {
                 self.state.d.next = ListerState::ListRead;
             } else if self.next_valid.val()
-                && (self.dests.val() <= LISTS)
+                && (self.dests_now.val() <= LISTS)
                 && (self.next_dests.val() <= LISTS)
             {
                 self.for_next.d.next = true;

@@ -1,16 +1,19 @@
 //! The logic of the lister, state by state. Its parts stand in the other files of this folder.
 
-use super::{LENGTH, Lister, ListerState, PROTECTION};
+use super::{KEPT_LOG_CHUNK, LENGTH, Lister, ListerState, PROTECTION};
 use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Logic for Lister<RECORDS> {
     #[hdl_gen]
     fn update(&mut self) {
+        self.look_at_request();
         self.look_at_region();
+        self.look_at_room();
         self.look_at_turn();
         self.look_at_position();
         self.look_at_plan();
+        self.look_at_lead();
         self.find_next_region();
         self.count_bytes();
         self.tell_finder();
@@ -23,7 +26,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
                 self.status.next = LENGTH.into();
             }
             self.bad_dest.next =
-                (self.refused_dest.val() - self.first_dest.val()).get_bits::<DEST_COUNT>(0);
+                (self.refused_dest.val() - self.first_now.val()).get_bits::<DEST_COUNT>(0);
         }
 
         match self.state.q.val() {
@@ -61,13 +64,11 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             ListerState::Last => self.end_destination(),
             ListerState::Next => self.next_destination(),
             ListerState::Settle => self.settle(),
+            ListerState::Judged => self.await_start(),
             ListerState::Finish => {
+                self.finish();
                 if self.restarts.val() {
                     self.restart();
-                } else if self.quiet.val() && !self.finder.busy.val() && !self.finder.pending.val()
-                {
-                    self.done.next = true;
-                    self.state.d.next = ListerState::Idle;
                 }
             }
         }
@@ -81,6 +82,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         {
             self.state.d.next = ListerState::Finish;
         }
+        self.look_at_kept();
         if (self.state.q.val() == ListerState::DestRead) && self.for_next.q.val() {
             self.dest_read.next = self.next_first_dest.val();
         }
@@ -99,6 +101,11 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             self.for_next.d.next = false;
             self.upper.d.next = false;
             self.has_early.d.next = 0.into();
+            self.ahead.d.next = false;
+            self.sending.d.next = false;
+            self.abandons.d.next = false;
+            self.hopeless.d.next = false;
+            self.log_last.d.next = KEPT_LOG_CHUNK.into();
         }
         self.upper_now.d.next = self.upper.d.val() ^ self.for_next.d.val();
     }

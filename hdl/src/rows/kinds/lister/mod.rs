@@ -1,6 +1,7 @@
 //! Walks the rows of a request's regions, and asks for the groups of lanes of each row.
 
 mod destinations;
+mod kept;
 mod kernel;
 mod positions;
 mod regions;
@@ -83,6 +84,8 @@ pub enum ListerState {
     Next,
     /// All destinations are judged: waits until nothing is under way, then sends them.
     Settle,
+    /// The next request is judged: waits for its start.
+    Judged,
     /// Waits until nothing is under way, then ends the request.
     Finish,
 }
@@ -148,6 +151,10 @@ const MOST_LOG_BITS: u64 = LOG_BLOCK;
 
 /// Binary logarithm of the number of rows of a chunk where rows are judged.
 const CHECK_LOG_CHUNK: u64 = 9;
+/// The same, at most, where their values are kept: the order of these is that of sending.
+const KEPT_LOG_CHUNK: u64 = 8;
+/// Largest number of rows of a region of a request that is judged while another one is sent.
+const MOST_AHEAD: u64 = 1 << 16;
 /// Binary logarithm of the least number of a chunk's rows for each destination: with fewer rows, turns would take
 /// longer than the rows themselves.
 const LOG_ROWS_OF_TURN: u64 = 2;
@@ -159,10 +166,10 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// A row takes a cycle for each group of its lanes that is asked for, at least one. So does a unit with an element of
 /// several regions if the regions have the same rows (one list, from the same bit on); else the unit takes 3 more
 /// cycles for each region. To find whether the regions have the same rows takes a destination 3 cycles for each region.
-/// Where rows are judged, only those groups are asked for whose entries can lead nowhere or whose lengths vary:
-/// `Wanted::row` of a message has the bytes of the others. When the first walk of a destination's region begins, it
-/// takes a cycle for each lane and 4 more, unless the destination before had the same region. A turn of a destination
-/// takes 7 more cycles, and one for each block of ids.
+/// Where rows are judged whose values are not kept, only those groups are asked for whose entries can lead nowhere or
+/// whose lengths vary: `Wanted::row` of a message has the bytes of the others. When the first walk of a destination's
+/// region begins, it takes a cycle for each lane and 4 more, unless the destination before had the same region. A turn
+/// of a destination takes 7 more cycles, and one for each block of ids.
 ///
 /// The first windows of the lists of the first 32 destinations are asked for before the first walk, in 5 cycles each,
 /// and one more list at the beginning of each destination. Only the list of a destination's first region is asked for.
@@ -175,10 +182,12 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// # Inputs
 /// `clk`, `rst`; `start`, `dests`, `first_dest`; `next_valid`, `next_dests`, `next_first_dest`, `forget`; `dest_info`,
 /// `set_info`, `bounds`, `set_kinds`, each a cycle after it was asked for; `plan_done` with `plan`; `refused`,
-/// `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`, `linked`.
+/// `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`, `linked`; `full`, `room_for_rows`,
+/// `least_rows`, `sent`.
 ///
 /// # Outputs
-/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `restarts`; `done` with `status`, `bad_dest`.
+/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `clears`; `send` with `marks`, `merges`,
+/// `leads`, `lead_lane`, `lead_bytes`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lister<const RECORDS: usize> {
     /// Clock.
@@ -239,8 +248,29 @@ pub struct Lister<const RECORDS: usize> {
     pub quiet: Signal<In, Bit>,
     /// Protection domain of the request's keys.
     pub pd: Signal<Out, Bits<32>>,
-    /// Something has failed where destinations are judged in turns: all are judged anew, one after the other.
-    pub restarts: Signal<Out, Bit>,
+    /// A request begins to be judged, perhaps anew.
+    pub clears: Signal<Out, Bit>,
+    /// There is no room for the values of the request that is judged.
+    pub full: Signal<In, Bit>,
+    /// Number of rows whose values may have room.
+    pub room_for_rows: Signal<In, Bits<33>>,
+    /// Least number of rows of a region whose values are kept.
+    pub least_rows: Signal<In, Bits<33>>,
+    /// The request that was judged is sent from what was kept of it.
+    pub send: Signal<Out, Bit>,
+    /// With `send`: rows are sent in chunks that fit a window of the placer.
+    pub marks: Signal<Out, Bit>,
+    /// With `marks`: binary logarithm of the number of chunks that such a chunk consists of.
+    pub merges: Signal<Out, Bits<4>>,
+    /// With `send`: each row has a group of fixed width that was not asked for, from lane 0 on, before the value of the
+    /// lane behind it.
+    pub leads: Signal<Out, Bit>,
+    /// With `leads`: last lane of the group.
+    pub lead_lane: Signal<Out, Bits<4>>,
+    /// With `leads`: bytes of the group.
+    pub lead_bytes: Signal<Out, Bits<7>>,
+    /// From the cycle after `send` on: all tokens have left.
+    pub sent: Signal<In, Bit>,
     /// The request is over.
     pub done: Signal<Out, Bit>,
     /// With `done`: status of the request.
@@ -257,6 +287,39 @@ pub struct Lister<const RECORDS: usize> {
     again: DFF<Bit>,
     index: DFF<Bits<DEST_COUNT>>,
     dest_at: Signal<Local, Bits<10>>,
+
+    // Values that are kept as they are judged, and a request that is judged before its start.
+    /// All values that were judged so far are kept.
+    keeps: DFF<Bit>,
+    /// The same, with what is known of the current destination.
+    keeps_now: Signal<Local, Bit>,
+    /// All groups of the destination are asked for where it is judged.
+    asks_all: DFF<Bit>,
+    keeping: Signal<Local, Bit>,
+    /// Groups are asked for that are sent, or are kept to be sent.
+    gives: Signal<Local, Bit>,
+    /// The request that is judged has not been started.
+    ahead: DFF<Bit>,
+    ahead_dests: DFF<Bits<DEST_COUNT>>,
+    ahead_first: DFF<Bits<10>>,
+    dests_now: Signal<Local, Bits<DEST_COUNT>>,
+    first_now: Signal<Local, Bits<10>>,
+    begins_ahead: Signal<Local, Bit>,
+    begins: Signal<Local, Bit>,
+    /// A request is sent from what was kept of it.
+    sending: DFF<Bit>,
+    ends_sent: Signal<Local, Bit>,
+    /// The request that is judged ahead is not judged any further.
+    abandons: DFF<Bit>,
+    /// The next request was abandoned: it is judged when it starts, and not kept.
+    hopeless: DFF<Bit>,
+    may_stop: Signal<Local, Bit>,
+    is_long: Signal<Local, Bit>,
+    /// Something has failed where destinations are judged in turns: all are judged anew, one after the other.
+    restarts: Signal<Local, Bit>,
+    /// Binary logarithm of the rows of a chunk that would have fitted the last request in turns.
+    log_last: DFF<Bits<4>>,
+    log_kept: Signal<Local, Bits<4>>,
     /// Destination whose list is asked for.
     scout: DFF<Bits<DEST_COUNT>>,
     scout_after: Signal<Local, Bits<DEST_COUNT>>,

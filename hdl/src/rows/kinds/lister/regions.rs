@@ -9,10 +9,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// Properties of the current destination and region.
     #[hdl_gen]
     pub(super) fn look_at_region(&mut self) {
-        self.dest_at.next = self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
+        self.dest_at.next = self.first_now.val() + bit_cast::<10, DEST_COUNT>(self.index.q.val());
         self.scout_after.next = self.scout.q.val() + 1;
-        self.scout_dests.next = self.dests.val();
-        self.scout_first.next = self.first_dest.val();
+        self.scout_dests.next = self.dests_now.val();
+        self.scout_first.next = self.first_now.val();
         if self.for_next.q.val() {
             self.scout_dests.next = self.next_dests.val();
             self.scout_first.next = self.next_first_dest.val();
@@ -39,7 +39,6 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                     && (self.set_info.val().count == self.list_rows.q.val())
                     && (self.set_info.val().ids == self.list_ids.q.val())
                     && (self.set_kinds.val().first == self.list_first.q.val())));
-        self.counts.next = self.judging.val() && !self.follows.q.val();
         self.last_region.next = self.region.q.val() + 1 == self.head.q.val().sets;
         self.by_lane.next = self.head.q.val().element_mask && (self.set_info.val().kind == STRIDED);
         self.region_index.next = self.region.q.val().get_bits::<4>(0);
@@ -76,7 +75,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.plans.read_address[1].next = self.region_behind.val();
         self.plan_behind.bits.next = self.plans.read_data[1].val();
         self.groups_behind.next = self.plan_behind.record.val().follows;
-        if self.phase.q.val() == ListerPhase::Give {
+        if self.gives.val() {
             self.groups_behind.next = self.plan_behind.record.val().starts;
         }
         self.lowest_behind.bits.next = self.groups_behind.val();
@@ -93,7 +92,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.last_of_set.next =
             bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.set_info.val().lanes;
         self.groups_new.next = self.plan_now.val().follows;
-        if self.phase.q.val() == ListerPhase::Give {
+        if self.gives.val() {
             self.groups_new.next = self.plan_now.val().starts;
         }
         self.lowest.bits.next = self.groups_new.val();
@@ -111,7 +110,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.opens.next = (self.state.q.val() == ListerState::Region)
             || (self.turns.q.val() && (self.state.q.val() == ListerState::Head));
         self.finds.next = self.state.q.val() == ListerState::Rows;
-        self.finder.clear.next = self.start.val() || self.restarts.val();
+        self.finder.clear.next = self.clears.val();
         // United regions are the same to the finder but for the set's number, which is that of the first one.
         self.finder.set.next = self.set.q.val();
         self.finder.base.next =
@@ -175,7 +174,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && (self.loaded_out.record.val().first == self.set_kinds.val().first)
             && (self.loaded_out.record.val().bits == self.plan_now.val().bits);
         self.lacks.next = self.has_row.val()
-            && (self.phase.q.val() == ListerPhase::Give)
+            && self.gives.val()
             && self.plan_now.val().bits.get_bit(self.group.q.val().index())
             && (!self.is_loaded.val()
                 || (self.finder.at.val() < self.loaded_out.record.val().low)
@@ -243,6 +242,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.region.d.next = 0.into();
             self.set.d.next = self.head.q.val().first_set;
             self.is_alike.d.next = false;
+            // The units are sent element by element, in another order than their regions are judged.
+            self.keeps.d.next = false;
+            self.asks_all.d.next = false;
             self.state.d.next = ListerState::Region;
         } else if !self.planned.q.val().get_bit(self.region_index.val().index()) {
             self.wait.d.next = 0.into();

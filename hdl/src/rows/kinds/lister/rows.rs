@@ -39,6 +39,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         if self.united.q.val() {
             self.row_bytes.d.next = self.unit_bytes.q.val();
         }
+        if self.keeping.val() {
+            // All groups are asked for.
+            self.row_bytes.d.next = 0.into();
+        }
         self.unit_sum.next = self.unit_bytes.q.val() + self.row_bytes.q.val();
     }
 

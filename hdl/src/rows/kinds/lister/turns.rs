@@ -1,21 +1,28 @@
 //! Turns of destinations that share a region.
 //!
 //! The rows of a partitioned request are walked chunk by chunk: each destination has a turn in each chunk, so that the
-//! entries of neighbouring rows are read at about the same time. The destinations of WRITEs are judged one after the
-//! other, because the lengths of each one's messages are kept side by side. If a destination fails where rows are
-//! judged in turns, all destinations are judged anew without turns: the first one that fails decides the status.
+//! entries of neighbouring rows are read at about the same time. If a destination fails where rows are judged in turns,
+//! all destinations are judged anew without turns: the first one that fails decides the status.
 //!
-//! Where rows are sent in turns, the placer fetches neighbouring bytes of a chunk once for all destinations. A chunk
-//! has a power of two of rows. Their bytes fit a window of the placer if the rows are as long as they were on average
-//! when they were judged. Rows are sent without turns if a chunk would have fewer than 64 rows, because rows of that
-//! length can be fetched by themselves; if it would have fewer than four rows for each destination; if less than half
-//! of the rows are sent; or if the lengths of a WRITE's messages are not kept.
+//! A request whose values are kept is sent in the turns in which it is judged, of up to 64 destinations. A chunk has
+//! 256 rows, or 128 or 64 if more of the rows of the last such request would not have fitted a window of the placer.
+//! The placer is told where a chunk begins, or where several of them begin that fit a window together, unless less than
+//! half of the rows are sent or a chunk is longer than a window.
+//!
+//! The destinations of other WRITEs are judged one after the other, because the lengths of each one's messages are kept
+//! side by side.
+//!
+//! Where the rows of other requests are sent in turns, the placer fetches neighbouring bytes of a chunk once for all
+//! destinations. A chunk has a power of two of rows. Their bytes fit a window of the placer if the rows are as long as
+//! they were on average when they were judged. Rows are sent without turns if a chunk would have fewer than 64 rows,
+//! because rows of that length can be fetched by themselves; if it would have fewer than four rows for each
+//! destination; if less than half of the rows are sent; or if the lengths of a WRITE's messages are not kept.
 
 use super::super::giver::TOTAL;
 use super::super::record::LOG_CHUNK_PART;
 use super::{
-    CHUNKS, LEAST_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState, MOST_CHECK_TURNS,
-    MOST_LOG_BITS,
+    CHUNKS, KEPT_LOG_CHUNK, LEAST_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState,
+    MOST_CHECK_TURNS, MOST_LOG_BITS,
 };
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_emit::prelude::*;
@@ -24,7 +31,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// Finds the destination whose turn is next, and the end of the chunk of rows.
     #[hdl_gen]
     pub(super) fn look_at_turn(&mut self) {
-        self.last_dest.next = self.index.q.val() + 1 == self.dests.val();
+        self.last_dest.next = self.index.q.val() + 1 == self.dests_now.val();
         self.next_index.next = self.index.q.val() + 1;
         if self.last_dest.val() {
             self.next_index.next = 0.into();
@@ -32,7 +39,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.dest_read.next = self.dest_at.val();
         if self.turns.q.val() && (self.state.q.val() != ListerState::DestRead) {
             self.dest_read.next =
-                self.first_dest.val() + bit_cast::<10, DEST_COUNT>(self.next_index.val());
+                self.first_now.val() + bit_cast::<10, DEST_COUNT>(self.next_index.val());
         }
         self.chunk_end.d.next = self.chunk.q.val() + (bits::<33>(1) << self.log_chunk.q.val());
         self.stop.d.next = self.no_stop.val();
@@ -46,20 +53,22 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         // A destination without regions names a set that may be another request's.
         self.shares.next = self.set_info.val().ids.any()
             && self.head.q.val().sets.any()
-            && (self.dests.val() != 1);
+            && (self.dests_now.val() != 1);
         self.starts.next = self.judging.val()
             && !self.plainly.q.val()
             && !self.turns.q.val()
             && !self.index.q.val().any()
             && self.shares.val()
-            && (self.dests.val() <= MOST_CHECK_TURNS)
-            && !self.head.q.val().is_write;
+            && (self.dests_now.val() <= MOST_CHECK_TURNS)
+            && (!self.head.q.val().is_write || self.keeps_now.val());
         self.restarts.next = (self.state.q.val() == ListerState::Finish)
             && self.quiet.val()
             && !self.finder.busy.val()
             && !self.finder.pending.val()
             && self.judging.val()
-            && self.turns.q.val();
+            && self.turns.q.val()
+            && !self.abandons.q.val();
+        self.clears.next = self.begins.val() || self.restarts.val();
         self.goes_on.next = self.chunk.q.val().any() || self.last_dest.val();
         self.standing_new.next.units = self.units.q.val();
         self.standing_new.next.some = self.some.q.val();
@@ -96,8 +105,14 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             if self.total.val() <= self.most_total[k].val() {
                 self.log_new.next = bits::<4>(LEAST_LOG_CHUNK) + k.to_bits();
                 self.fits.next =
-                    bit_cast::<11, DEST_COUNT>(self.dests.val()) <= self.most_dests[k].val();
+                    bit_cast::<11, DEST_COUNT>(self.dests_now.val()) <= self.most_dests[k].val();
             }
+        }
+        self.log_kept.next = self.log_new.val();
+        if self.log_new.val() > KEPT_LOG_CHUNK {
+            self.log_kept.next = KEPT_LOG_CHUNK.into();
+        } else if !self.log_new.val().any() {
+            self.log_kept.next = LEAST_LOG_CHUNK.into();
         }
         if self.plan_now.val().bits.any() && (self.log_new.val() > MOST_LOG_BITS) {
             self.log_new.next = MOST_LOG_BITS.into();
@@ -109,6 +124,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     pub(super) fn restart(&mut self) {
         self.turns.d.next = false;
         self.plainly.d.next = true;
+        self.keeps.d.next = false;
         self.index.d.next = 0.into();
         self.chunk.d.next = 0.into();
         self.selected.d.next = 0.into();

@@ -98,7 +98,7 @@ pub struct Next {
 }
 
 #[derive(LogicBlock, BlockDefault)]
-pub struct WithTables<const RECORDS: usize> {
+pub struct WithTables<const RECORDS: usize, const VALUES: usize> {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
     pub cfg: Flow<In, ConfigWrite>,
@@ -119,7 +119,7 @@ pub struct WithTables<const RECORDS: usize> {
 
     held: DFF<Asked>,
     tables: Tables,
-    kinds: Kinds<LOG_LENGTHS, RECORDS>,
+    kinds: Kinds<LOG_LENGTHS, RECORDS, VALUES>,
     set_info: Signal<Local, SetInfo>,
     dest_info: Signal<Local, DestInfo>,
     lane_kind: Signal<Local, LaneKind>,
@@ -127,7 +127,7 @@ pub struct WithTables<const RECORDS: usize> {
     unused: Signal<Local, Bit>,
 }
 
-impl<const RECORDS: usize> Logic for WithTables<RECORDS> {
+impl<const RECORDS: usize, const VALUES: usize> Logic for WithTables<RECORDS, VALUES> {
     #[hdl_gen]
     fn update(&mut self) {
         self.tables.lane_write_valid.next = self.lane.valid.val();

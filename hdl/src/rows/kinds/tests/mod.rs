@@ -5,6 +5,7 @@ mod bench;
 mod chaser;
 mod cycles;
 mod generate;
+mod kept;
 mod lines;
 mod turns;
 
@@ -43,9 +44,17 @@ const DESTS: u64 = 1024;
 
 /// Records of chains that are kept: few enough that many requests have more.
 const FEW_RECORDS: usize = 12;
+/// Binary logarithm of twice the values that are kept of a request: few enough that some requests have more.
+const FEW_VALUES: usize = 9;
+/// The same, of all requests of these tests.
+const MANY_VALUES: usize = 14;
 
 fn library() -> Library {
-    testing::library("kinds", WithTables::<FEW_RECORDS>::default)
+    testing::library("kinds", WithTables::<FEW_RECORDS, FEW_VALUES>::default)
+}
+
+fn many() -> Library {
+    testing::library("kinds_many", WithTables::<4000, MANY_VALUES>::default)
 }
 
 struct Memories {

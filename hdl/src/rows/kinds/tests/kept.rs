@@ -1,0 +1,101 @@
+//! Tests of requests that are sent from what was kept of them.
+
+use super::turns::{STRINGS, Table};
+use super::{Around, Change, Dest, expected, many};
+use drdma_abi::work_request::Opcode;
+use drdma_semantics::memory::Segments;
+use drdma_verilated::testbench::{Random, STALLS};
+use std::collections::BTreeMap;
+
+/// The host writes other offsets at any time: a request that was kept is sent as a whole, or nothing is sent of it.
+#[test]
+fn what_was_judged_is_sent() {
+    let library = many();
+    let mut random = Random::new(11);
+    let mut statuses = BTreeMap::new();
+    let mut around = Around::new(&library, 1);
+    around.bench.stall(STALLS[0]);
+    for number in 0..40 {
+        let opcode = if number % 2 == 0 { Opcode::Send } else { Opcode::Write };
+        // A message has 100 rows, so that the lengths of all messages are kept.
+        let table = Table { rows: 600, opcode, rows_per_message: 100, ..STRINGS };
+        let (request, memory, _) = table.make();
+        let offsets =
+            (request.partitioned.as_ref().unwrap().entries[4].offset - super::BASE) as usize;
+        let mut changed = memory.clone();
+        for _ in 0..1 + random.below(4) {
+            let at = offsets + 4 * (1 + random.below(600) as usize);
+            changed[at..at + 4].copy_from_slice(&(1_u32 << 30).to_le_bytes());
+        }
+        around.memory = Segments::new().with(super::BASE, memory);
+        let due = around.bench.cycles() + 200 + random.below(4000);
+        let memory = Segments::new().with(super::BASE, changed);
+        around.change = Some(Change { due, every: 1 << 40, memory });
+        let walked = around.walk(&request, false);
+        around.change = None;
+        *statuses.entry(walked.status.0).or_insert(0) += 1;
+        for dest in &walked.given {
+            if walked.status.0 == 0 {
+                assert!(dest.ended && dest.open.is_none(), "{number}");
+                for (announced, bytes) in &dest.messages {
+                    assert!(!opcode.is_write() || bytes.len() as u64 == *announced, "{number}");
+                }
+            } else {
+                assert_eq!(*dest, Dest::default(), "{number}: a part of the request is sent");
+            }
+        }
+    }
+    println!("{statuses:?}");
+    assert!(statuses[&0] > 5 && statuses[&4] > 1, "{statuses:?}");
+}
+
+/// Cycles of two requests of which the second one is known while the first one is walked.
+fn cycles_of_two(around: &mut Around<'_>, table: &Table, known: bool) -> [u64; 2] {
+    let (request, memory, _) = table.make();
+    around.memory = Segments::new().with(super::BASE, memory);
+    let messages = expected(&request, false, &around.memory).unwrap();
+    let places = [(); 2].map(|()| around.place(&request, false));
+    (0..6).for_each(|_| around.step());
+    if known {
+        around.tell_next(&request, places[1]);
+    }
+    places.map(|place| {
+        let walked = around.walk_placed(&request, place);
+        around.tell_none();
+        assert_eq!(walked.status, (0, 0));
+        for (given, messages) in walked.given.iter().zip(&messages) {
+            let told = |bytes: &Vec<u8>| {
+                if table.opcode.is_write() { bytes.len() as u64 } else { 0 }
+            };
+            let all: Vec<_> = messages.iter().map(|bytes| (told(bytes), bytes.clone())).collect();
+            assert!(given.messages == all);
+        }
+        walked.cycles
+    })
+}
+
+/// A request is judged while the one before is sent: it takes a cycle for each of its tokens, and some for each turn.
+#[test]
+fn a_request_is_judged_while_the_one_before_is_sent() {
+    let library = many();
+    let mut around = Around::new(&library, 0);
+    around.bench.stall(STALLS[0]);
+    let cases = [
+        ("SENDs", Table { ..STRINGS }),
+        ("WRITEs", Table { opcode: Opcode::Write, rows_per_message: 1000, ..STRINGS }),
+        ("bits", Table { columns: [2, 0, 0, 0, 9], ..STRINGS }),
+    ];
+    for (name, table) in cases {
+        let alone = cycles_of_two(&mut around, &table, false);
+        let known = cycles_of_two(&mut around, &table, true);
+        println!("{name}: {alone:?} cycles alone, {known:?} if the second one is known");
+        // Two tokens of a row, one of a message; turns of 256 rows.
+        let rows = u64::from(table.rows);
+        let most = 2 * rows + rows / 10 + 8 + 4 * 8 * rows.div_ceil(256) + 100;
+        assert!(known[1] <= most, "{name}: {known:?}, {most} expected");
+        assert!(alone[1] > most + 1000, "{name}: {alone:?}");
+        // A row of values of fixed width and a string takes a cycle where it is judged.
+        let judged_first = table.columns[1] == 1;
+        assert!(!judged_first || known[0] <= alone[0] + 100, "{name}: {known:?}, {alone:?} alone");
+    }
+}
