@@ -6,6 +6,7 @@
 //! that the whole card shares.
 
 pub mod flags;
+pub mod lane_table;
 pub mod select;
 pub mod stamps;
 pub mod states;
@@ -14,6 +15,7 @@ pub mod table;
 pub(crate) mod testing;
 
 pub use flags::Flags;
+pub use lane_table::LaneTable;
 pub use select::TableSelect;
 pub use stamps::Stamps;
 pub use states::States;

@@ -6,7 +6,7 @@ use drdma_abi::roce::Transport;
 use drdma_emit::prelude::*;
 
 use super::finder::Finder;
-use crate::context::{ConfigWrite, QP, Table, TableSelect};
+use crate::context::{ConfigWrite, LaneTable, QP, TableSelect};
 
 /// Codes of the transports, and their bits in the opcode.
 const RC: u64 = Transport::Rc as u64;
@@ -19,6 +19,12 @@ const UD_BITS: u64 = (Transport::Ud.opcode_bits() >> 5) as u64;
 const SHAPE: usize = 24;
 /// Bits of a VLAN's number.
 const VLAN: usize = 12;
+/// Bytes of what is kept of a queue pair, and first bits of the peer's address, shape and VLAN in it.
+const BYTES: usize = 9;
+const KEPT: usize = 8 * BYTES;
+const PEER_AT: usize = 0;
+const SHAPE_AT: usize = 32;
+const VLAN_AT: usize = SHAPE_AT + SHAPE;
 /// The bit of the VLAN's word that says that there is a tag.
 const TAGGED: usize = 16;
 
@@ -92,9 +98,11 @@ pub struct Owner {
     shape_word: Constant<Bits<4>>,
     #[init(word_of("vlan"))]
     vlan_word: Constant<Bits<4>>,
-    peers: Table<32, QP>,
-    shapes: Table<SHAPE, QP>,
-    vlans: Table<VLAN, QP>,
+    /// Of each queue pair: address of its peer, transport and partition key, VLAN.
+    kept: LaneTable<KEPT, BYTES, QP>,
+    vlan: Signal<Local, Bits<VLAN>>,
+    /// The fields without the bits that no field has.
+    unused: Signal<Local, Bits<KEPT>>,
     transport: Signal<Local, Bits<8>>,
     pkey: Signal<Local, Bits<16>>,
     connected: Signal<Local, Bit>,
@@ -115,28 +123,33 @@ impl Logic for Owner {
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
-        self.peers.write_enable.next =
-            self.select.queue_pair.val() && (self.cfg.word.val() == self.peer_word.val());
-        self.peers.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
-        self.peers.write_data.next = self.cfg.data.val();
-        self.peers.ahead.next = self.finder.next_qp.val();
-        self.shapes.write_enable.next =
-            self.select.queue_pair.val() && (self.cfg.word.val() == self.shape_word.val());
-        self.shapes.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
-        self.shapes.write_data.next = self.cfg.data.val().get_bits::<SHAPE>(0);
-        self.shapes.ahead.next = self.finder.next_qp.val();
-        self.vlans.write_enable.next =
-            self.select.queue_pair.val() && (self.cfg.word.val() == self.vlan_word.val());
-        self.vlans.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
-        self.vlans.write_data.next = 0.into();
-        if self.cfg.data.val().get_bit(TAGGED) {
-            self.vlans.write_data.next = self.cfg.data.val().get_bits::<VLAN>(0);
+        self.kept.write_lanes.next = 0.into();
+        if self.select.queue_pair.val() {
+            if self.cfg.word.val() == self.peer_word.val() {
+                self.kept.write_lanes.next = bits::<BYTES>(0b1111);
+            }
+            if self.cfg.word.val() == self.shape_word.val() {
+                self.kept.write_lanes.next = bits::<BYTES>(0b111) << 4;
+            }
+            if self.cfg.word.val() == self.vlan_word.val() {
+                self.kept.write_lanes.next = bits::<BYTES>(0b11) << 7;
+            }
         }
-        self.vlans.ahead.next = self.finder.next_qp.val();
+        self.vlan.next = 0.into();
+        if self.cfg.data.val().get_bit(TAGGED) {
+            self.vlan.next = self.cfg.data.val().get_bits::<VLAN>(0);
+        }
+        self.kept.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        self.kept.write_data.next = (bit_cast::<KEPT, 32>(self.cfg.data.val()) << PEER_AT as u64)
+            | (bit_cast::<KEPT, SHAPE>(self.cfg.data.val().get_bits::<SHAPE>(0))
+                << SHAPE_AT as u64)
+            | (bit_cast::<KEPT, VLAN>(self.vlan.val()) << VLAN_AT as u64);
+        self.kept.ahead.next = self.finder.next_qp.val();
+        self.unused.next = self.kept.read_data.val();
 
         // The frame's transport and sender are compared.
-        self.transport.next = self.shapes.read_data.val().get_bits::<8>(16);
-        self.pkey.next = self.shapes.read_data.val().get_bits::<16>(0);
+        self.transport.next = self.kept.read_data.val().get_bits::<8>(SHAPE_AT + 16);
+        self.pkey.next = self.kept.read_data.val().get_bits::<16>(SHAPE_AT);
         self.connected.next = ((self.transport.val() == RC)
             && ((self.address.transport.val() == RC_BITS) || self.address.notifies.val()))
             || ((self.transport.val() == UC)
@@ -146,11 +159,12 @@ impl Logic for Owner {
         self.owned.next = self.finder.hit.val()
             && (self.datagram.val()
                 || (self.connected.val()
-                    && (self.peers.read_data.val() == self.address.source_ip.val())));
+                    && (self.kept.read_data.val().get_bits::<32>(PEER_AT)
+                        == self.address.source_ip.val())));
         // One of two members of a partition must be a full one.
         self.member.next = (self.pkey.val().get_bits::<15>(0)
             == self.address.pkey.val().get_bits::<15>(0))
             && (self.pkey.val().get_bit(15) || self.address.pkey.val().get_bit(15))
-            && (self.vlans.read_data.val() == self.address.vlan.val());
+            && (self.kept.read_data.val().get_bits::<VLAN>(VLAN_AT) == self.address.vlan.val());
     }
 }

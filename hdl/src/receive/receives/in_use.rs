@@ -15,24 +15,33 @@
 //! Contract: what is asked for comes in the next cycle, with all that was written until then. The fields of the oldest
 //! receive
 //! mean nothing if there is none. A place must be asked for in or after the cycle in which its receive's name is there;
-//! the first place comes with the name as well.
+//! the first place comes with the name as well. Places are written before the name, or with it.
 
 use super::record::*;
 use super::slots::Slots;
 use crate::context::{ConfigWrite, QP, Table, TableSelect};
-use crate::primitive::{Flatten, Restore};
+use crate::primitive::{Flatten, Pack, Ram, RamStyle, Restore};
 use drdma_emit::prelude::*;
 
 /// Bits of the number of a place.
 pub const PLACE: usize = 5;
 /// Regions of a receive that need not be alone, at most.
 pub const FEW: u64 = 4;
-/// Bits of the number of a place of such a receive, and of its slot.
-const FEW_PLACE: usize = 2;
+/// Bits of the slot of such a receive.
 const FEW_SLOT: usize = 12;
-/// Bits of the address of a place in the slots of either kind.
-const IN_FEW: usize = FEW_SLOT + FEW_PLACE;
-const IN_MANY: usize = SLOT + PLACE;
+/// Places in a word of its slot: all but the first one. They are contiguous, so that address and length are kept.
+const FEW_LANES: usize = FEW as usize - 1;
+const FEW_SPAN: usize = 96;
+const FEW_WORD: usize = FEW_LANES * FEW_SPAN;
+/// Places in a word of a slot of many places, and bits of each: 12 bytes of 9 bits of an UltraRAM.
+const LOG_LANES: usize = 2;
+const LANES: usize = 1 << LOG_LANES;
+const LANE: usize = 108;
+const MANY_WORD: usize = LANES * LANE;
+/// Bits of the number of such a word in its slot, and of its address.
+const ROW: usize = PLACE - LOG_LANES;
+const IN_MANY: usize = SLOT + ROW;
+const _: () = assert!(FEW == 4 && SPAN <= LANE, "the places of slots");
 /// Bits that are kept of a receive: name, slot, first place.
 const KEPT: usize = NAME + FEW_SLOT + SPAN;
 const SLOT_AT: usize = NAME;
@@ -109,8 +118,17 @@ pub struct InUse {
     names: [Table<KEPT, QP>; 4],
     few: Slots<FEW_SLOT, { FEW_SLOT + 1 }>,
     many: Slots<SLOT, { SLOT + 1 }>,
-    few_spans: Table<SPAN, IN_FEW>,
-    many_spans: Table<SPAN, IN_MANY>,
+    #[init(Ram::new(RamStyle::Ultra))]
+    few_spans: Ram<FEW_WORD, FEW_LANES, FEW_SLOT>,
+    #[init(Ram::new(RamStyle::Ultra))]
+    many_spans: Ram<MANY_WORD, LANES, IN_MANY>,
+    few_data: Pack<FEW_LANES, FEW_SPAN, FEW_WORD>,
+    many_data: Pack<LANES, LANE, MANY_WORD>,
+    unused_places: Signal<Local, Bits<MANY_WORD>>,
+    /// The place that is written, among those of its word.
+    lane: Signal<Local, Bits<LANES>>,
+    /// The place that was asked for, among those of its word.
+    asked_lane: DFF<Bits<LOG_LANES>>,
     first: DFF<Span>,
     first_in: Flatten<Span, SPAN>,
     /// The first place was asked for; the place itself; whether the receive has many regions.
@@ -258,31 +276,52 @@ impl Logic for InUse {
 
         // Places of the receive behind its first one.
         self.span_in.record.next = self.span.val();
-        self.few_spans.write_enable.next = self.span.valid.val() && self.span_narrow.val();
-        self.few_spans.write_address.next = (bit_cast::<IN_FEW, FEW_SLOT>(self.few.number.val())
-            << FEW_PLACE as u64)
-            | bit_cast::<IN_FEW, FEW_PLACE>(self.span_at.val().get_bits::<FEW_PLACE>(0));
-        self.few_spans.write_data.next = self.span_in.bits.val();
-        self.few_spans.ahead.next =
-            (bit_cast::<IN_FEW, FEW_SLOT>(self.kept.val().get_bits::<FEW_SLOT>(SLOT_AT))
-                << FEW_PLACE as u64)
-                | bit_cast::<IN_FEW, FEW_PLACE>(self.next_span.val().get_bits::<FEW_PLACE>(0));
-        self.many_spans.write_enable.next = self.span.valid.val() && !self.span_narrow.val();
+        self.lane.next = bits::<LANES>(1) << self.span_at.val().get_bits::<LOG_LANES>(0);
+        self.few_spans.write_lanes.next = 0.into();
+        self.many_spans.write_lanes.next = 0.into();
+        if self.span.valid.val() && self.span_narrow.val() {
+            self.few_spans.write_lanes.next = self.lane.val().get_bits::<FEW_LANES>(1);
+        }
+        if self.span.valid.val() && !self.span_narrow.val() {
+            self.many_spans.write_lanes.next = self.lane.val();
+        }
+        for k in 0..FEW_LANES {
+            self.few_data.parts[k].next = self.span_in.bits.val().get_bits::<FEW_SPAN>(0);
+        }
+        for k in 0..LANES {
+            self.many_data.parts[k].next = bit_cast::<LANE, SPAN>(self.span_in.bits.val());
+        }
+        self.few_spans.write_address.next = self.few.number.val();
+        self.few_spans.write_data.next = self.few_data.whole.val();
+        self.few_spans.read_enable.next = true;
+        self.few_spans.read_address.next = self.kept.val().get_bits::<FEW_SLOT>(SLOT_AT);
         self.many_spans.write_address.next = (bit_cast::<IN_MANY, SLOT>(self.many.number.val())
-            << PLACE as u64)
-            | bit_cast::<IN_MANY, PLACE>(self.span_at.val());
-        self.many_spans.write_data.next = self.span_in.bits.val();
-        self.many_spans.ahead.next =
-            (bit_cast::<IN_MANY, SLOT>(self.kept.val().get_bits::<SLOT>(SLOT_AT)) << PLACE as u64)
-                | bit_cast::<IN_MANY, PLACE>(self.next_span.val());
+            << ROW as u64)
+            | bit_cast::<IN_MANY, ROW>(self.span_at.val().get_bits::<ROW>(LOG_LANES));
+        self.many_spans.write_data.next = self.many_data.whole.val();
+        self.many_spans.read_enable.next = true;
+        self.many_spans.read_address.next =
+            (bit_cast::<IN_MANY, SLOT>(self.kept.val().get_bits::<SLOT>(SLOT_AT)) << ROW as u64)
+                | bit_cast::<IN_MANY, ROW>(self.next_span.val().get_bits::<ROW>(LOG_LANES));
+        self.unused_places.next = self.many_spans.read_data.val();
+        self.asked_lane.d.next = self.next_span.val().get_bits::<LOG_LANES>(0);
         self.asks_first.d.next = !self.next_span.val().any();
-        self.span_bits.next = self.few_spans.read_data.val();
+        self.span_bits.next = 0.into();
+        for k in 1..4 {
+            if self.asked_lane.q.val() == k.to_bits() {
+                self.span_bits.next = bit_cast::<SPAN, FEW_SPAN>(
+                    self.few_spans.read_data.val().get_bits::<FEW_SPAN>((k - 1) * FEW_SPAN),
+                );
+            }
+        }
         self.first_out.bits.next = self.kept.val().get_bits::<SPAN>(FIRST_AT);
         self.first_region.next = self.first_out.record.val();
         self.first_before.d.next = self.kept.val().get_bits::<SPAN>(FIRST_AT);
         self.wide_before.d.next = self.name_out.record.val().wide;
-        if self.wide_before.q.val() {
-            self.span_bits.next = self.many_spans.read_data.val();
+        for k in 0..LANES {
+            if self.wide_before.q.val() && (self.asked_lane.q.val() == k.to_bits()) {
+                self.span_bits.next = self.many_spans.read_data.val().get_bits::<SPAN>(k * LANE);
+            }
         }
         if self.asks_first.q.val() {
             self.span_bits.next = self.first_before.q.val();

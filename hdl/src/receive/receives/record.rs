@@ -33,9 +33,7 @@ pub const FLAGS_AT: usize = 8;
 pub struct QueueState {
     /// The host's position: the blocks before it are posted.
     pub producer: Bits<32>,
-    /// Position of the next block that is read.
-    pub fetched: Bits<32>,
-    /// Position of the next block that is taken.
+    /// Position of the next block that is taken. That of the next block that is read lies `held` further on.
     pub position: Bits<32>,
     /// First block of the queue's list in the pool; valid if `here` is not 0.
     pub head: Bits<BLOCK>,
@@ -51,7 +49,7 @@ pub struct QueueState {
     pub enabled: Bit,
     /// A receive of the queue has failed: no more are taken.
     pub halted: Bit,
-    /// More blocks are posted than were asked for: `producer` is not `fetched`.
+    /// More blocks are posted than were asked for.
     pub more: Bit,
     /// The queue waits in the planner's work list.
     pub listed: Bit,
@@ -75,8 +73,6 @@ pub struct Plan {
     pub life: Bits<LIFE>,
     /// The new `producer` of the queue.
     pub producer: Bits<32>,
-    /// The new `fetched` of the queue.
-    pub fetched: Bits<32>,
     /// Blocks that are asked for.
     pub blocks: Bits<5>,
     /// The new `more` of the queue.

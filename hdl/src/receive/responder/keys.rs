@@ -8,16 +8,18 @@ use drdma_abi::receive::rights;
 use drdma_abi::register::MemoryRegionEntry;
 use drdma_emit::prelude::*;
 
-/// Words of an entry that are kept: address and length two each, key, rights, protection domain.
-const WORDS: usize = 7;
-/// Bits of these words.
-const ENTRY: usize = 32 * WORDS;
+/// Words of an entry that are kept whole: address and length two each, key, protection domain.
+const WORDS: usize = 6;
+/// Bytes of what is kept: of the rights it is one. Three UltraRAMs hold 27.
+const BYTES: usize = 4 * WORDS + 1;
+/// Bits of what is kept.
+const ENTRY: usize = 8 * BYTES;
 /// First bits of the fields.
 const ADDR: usize = 0;
 const LEN: usize = 64;
 const KEY: usize = 128;
-const RIGHTS: usize = 160;
-const PD: usize = 192;
+const PD: usize = 160;
+const RIGHTS: usize = 32 * WORDS;
 /// Bits of the rights that are looked at.
 const RIGHT: usize = 4;
 /// Bits of the rights to let the card write for its own host, to WRITE, to READ, and to execute atomics.
@@ -33,7 +35,7 @@ const KIND: usize = 2;
 /// Bits of the number of a key's described region.
 pub const KEY_REGION: usize = KEY_REGIONS.index_bits();
 
-const _: () = assert!(rights::ALL < 1 << RIGHT && WORDS == 7, "rights have more bits");
+const _: () = assert!(rights::ALL < 1 << RIGHT && RIGHT <= 8, "rights have more bits");
 
 fn word_of(field: &str, further: u64) -> Constant<Bits<4>> {
     Constant::new((MemoryRegionEntry::field(field).start as u64 / 32 + further).into())
@@ -96,19 +98,22 @@ pub struct Keys {
 
     select: TableSelect,
     #[init(Ram::new(RamStyle::Ultra))]
-    entries: Ram<ENTRY, WORDS, REGION>,
+    entries: Ram<ENTRY, BYTES, REGION>,
     #[init([
         word_of("addr", 0),
         word_of("addr", 1),
         word_of("len", 0),
         word_of("len", 1),
         word_of("lkey", 0),
-        word_of("rights", 0),
         word_of("pd", 0),
     ])]
     word: [Constant<Bits<4>>; WORDS],
-    written: Pack<WORDS, 32, ENTRY>,
+    #[init(word_of("rights", 0))]
+    rights_word: Constant<Bits<4>>,
+    written: Pack<WORDS, 32, RIGHTS>,
     live: Table<KIND, REGION>,
+    /// A word of an entry is written.
+    writes: Signal<Local, Bit>,
 
     // One cycle later: the key and the range that were asked for.
     key1: DFF<Bits<32>>,
@@ -152,17 +157,19 @@ impl Logic for Keys {
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
         self.entries.write_lanes.next = 0.into();
+        self.writes.next = self.cfg.valid.val() && (self.cfg.table.val() == REGION_TABLE);
         for k in 0..WORDS {
             self.written.parts[k].next = self.cfg.data.val();
-            if self.cfg.valid.val()
-                && (self.cfg.table.val() == REGION_TABLE)
-                && (self.cfg.word.val() == self.word[k].val())
-            {
-                self.entries.write_lanes.next = self.entries.write_lanes.val().replace_bit(k, true);
+            if self.writes.val() && (self.cfg.word.val() == self.word[k].val()) {
+                self.entries.write_lanes.next = bits::<BYTES>(15) << (4 * k) as u64;
             }
         }
+        if self.writes.val() && (self.cfg.word.val() == self.rights_word.val()) {
+            self.entries.write_lanes.next = bits::<BYTES>(1) << (4 * WORDS) as u64;
+        }
         self.entries.write_address.next = self.cfg.index.val().get_bits::<REGION>(0);
-        self.entries.write_data.next = self.written.whole.val();
+        self.entries.write_data.next = bit_cast::<ENTRY, RIGHTS>(self.written.whole.val())
+            | (bit_cast::<ENTRY, 8>(self.cfg.data.val().get_bits::<8>(0)) << RIGHTS as u64);
         self.entries.read_enable.next = true;
         self.entries.read_address.next = self.key.val().get_bits::<REGION>(0);
 

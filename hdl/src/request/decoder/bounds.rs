@@ -151,10 +151,14 @@ pub struct Bounds {
     addr1: DFF<Bits<64>>,
     len1: DFF<Bits<64>>,
     start1: DFF<Bits<65>>,
-    // A given length has no offset: the range's end, and its verdict.
-    end0: DFF<Bits<65>>,
+    // A given length has no offset: the length, and its verdict.
+    span0: DFF<Bits<35>>,
+    base: Signal<Local, Bits<67>>,
+    span: Signal<Local, Bits<67>>,
     sums: Signal<Local, Bits<67>>,
     carries: Signal<Local, Bits<67>>,
+    all_sums: Signal<Local, Bits<67>>,
+    all_carries: Signal<Local, Bits<67>>,
     not_addr: Signal<Local, Bits<67>>,
     not_len: Signal<Local, Bits<67>>,
     // Stage 2: the memory region of the key, if there is one.
@@ -207,8 +211,7 @@ impl Logic for Bounds {
             self.factor0.d.next = self.check_factor.val();
             self.step0.d.next = self.check_step.val();
             self.rest0.d.next = self.check_len.val();
-            self.end0.d.next = bit_cast::<65, 64>(self.check_base.val())
-                + bit_cast::<65, 35>(self.check_span.val());
+            self.span0.d.next = self.check_span.val();
         }
         for k in 1..8 {
             self.region[k].d.next = self.region[k - 1].q.val();
@@ -262,19 +265,26 @@ impl Logic for Bounds {
         }
 
         // Stage 1 as well: the verdict on a given length. Its end is beyond the memory region's if
-        // end - addr - len - 1, three numbers in one sum, is not negative.
+        // base + span - addr - len - 1, four numbers in one sum, is not negative.
+        self.base.next = bit_cast::<67, 64>(self.base0.q.val());
+        self.span.next = bit_cast::<67, 35>(self.span0.q.val());
         self.not_addr.next = !bit_cast::<67, 64>(self.regions.addr.val());
         self.not_len.next = !bit_cast::<67, 64>(self.regions.len.val());
-        self.sums.next =
-            bit_cast::<67, 65>(self.end0.q.val()) ^ self.not_addr.val() ^ self.not_len.val();
-        self.carries.next = (bit_cast::<67, 65>(self.end0.q.val()) & self.not_addr.val())
-            | (bit_cast::<67, 65>(self.end0.q.val()) & self.not_len.val())
-            | (self.not_addr.val() & self.not_len.val());
+        self.sums.next = self.base.val() ^ self.not_addr.val() ^ self.not_len.val();
+        self.carries.next = (((self.base.val() & self.not_addr.val())
+            | (self.base.val() & self.not_len.val())
+            | (self.not_addr.val() & self.not_len.val()))
+            << 1)
+            | 1;
+        self.all_sums.next = self.sums.val() ^ self.carries.val() ^ self.span.val();
+        self.all_carries.next = (self.sums.val() & self.carries.val())
+            | (self.sums.val() & self.span.val())
+            | (self.carries.val() & self.span.val());
         self.fail1.d.next = self.valid[0].q.val()
             && !self.long.q.val()
             && (!self.regions.known.val()
                 || (self.base0.q.val() < self.regions.addr.val())
-                || !(self.sums.val() + ((self.carries.val() << 1) | 1)).get_bit(66));
+                || !(self.all_sums.val() + (self.all_carries.val() << 1)).get_bit(66));
 
         // Stage 6: the product's length; stage 7: the verdict on it.
         self.long_busy.next = (self.valid[0].q.val() && self.long.q.val())

@@ -1,7 +1,7 @@
 //! Keeps the decoder's copies of the queue pairs' and send queues' tables.
 
 use super::slice::{in_word, word_of};
-use crate::context::{Flags, INDEX, QP, QUEUE, Stamps, Table};
+use crate::context::{Flags, INDEX, LaneTable, QP, QUEUE, Stamps, Table};
 use drdma_abi::receive::AttributesEntry;
 use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
 use drdma_emit::prelude::*;
@@ -82,15 +82,19 @@ pub struct Contexts {
     /// The stamp of the queue pair of the cycle before; see [`Stamps`].
     pub stamp: Signal<Out, Bits<32>>,
 
-    shared_bits: Table<1, QUEUE>,
-    /// The owner of each queue, with a flag that says whether there is one.
-    owners: Table<OWNER, QUEUE>,
-    /// Transport 2 and MTU 4 of each queue pair, with a flag that says whether both are legal.
-    shapes: Table<SHAPE, QP>,
+    /// Of each queue: its protection domain; its owner, with a flag that says whether there is one; and whether it is
+    /// shared.
+    queues: LaneTable<QUEUE_WORD, QUEUE_BYTES, QUEUE>,
+    /// Of each queue pair: its protection domain; transport 2 and MTU 4, with a flag that says whether both are legal;
+    /// and whether it may ask.
+    pairs: LaneTable<PAIR_WORD, PAIR_BYTES, QP>,
     ready_bits: Table<1, QP>,
-    asking: Table<1, QP>,
-    queue_pds: Table<32, QUEUE>,
-    qp_pds: Table<32, QP>,
+    queue_owner: Signal<Local, Bits<OWNER>>,
+    shape: Signal<Local, Bits<SHAPE>>,
+    may_ask: Signal<Local, Bits<1>>,
+    /// The words without the bits that no field has.
+    unused_queue: Signal<Local, Bits<QUEUE_WORD>>,
+    unused_pair: Signal<Local, Bits<PAIR_WORD>>,
     /// The queue pair's transport and MTU are legal; its protection domain is the queue's.
     legal: DFF<Bit>,
     stopped: Flags<QUEUE, 1>,
@@ -124,6 +128,16 @@ pub struct Contexts {
 const OWNER: usize = QP + 1;
 /// Bits of transport and MTU of a queue pair, and of a flag.
 const SHAPE: usize = 7;
+/// Bytes and bits of what is kept of a queue, and first bits of its fields behind the protection domain.
+const QUEUE_BYTES: usize = 7;
+const QUEUE_WORD: usize = 8 * QUEUE_BYTES;
+const OWNER_AT: usize = 32;
+const SHARED_AT: usize = 48;
+/// Likewise of a queue pair.
+const PAIR_BYTES: usize = 6;
+const PAIR_WORD: usize = 8 * PAIR_BYTES;
+const SHAPE_AT: usize = 32;
+const ASKS_AT: usize = 40;
 
 const _: () = assert!(QP == 12, "the owner's bits stand elsewhere");
 
@@ -131,30 +145,33 @@ impl Logic for Contexts {
     #[hdl_gen]
     fn update(&mut self) {
         // Queues.
-        self.shared_bits.write_enable.next =
-            self.cfg_queue.val() && (self.cfg_word.val() == self.shared_word.val());
-        self.shared_bits.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
-        self.shared_bits.write_data.next =
-            self.cfg_data.val().get_bits::<1>(self.shared_at.val().index());
-        self.shared_bits.ahead.next = self.next_queue.val();
-        self.shared.next = self.shared_bits.read_data.val() == 1;
-        self.owners.write_enable.next =
-            self.cfg_queue.val() && (self.cfg_word.val() == self.owner_word.val());
-        self.owners.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
-        self.owners.write_data.next = bit_cast::<OWNER, QP>(self.cfg_data.val().get_bits::<QP>(0));
+        self.queue_owner.next = bit_cast::<OWNER, QP>(self.cfg_data.val().get_bits::<QP>(0));
         if !self.cfg_data.val().get_bits::<20>(12).any() {
-            self.owners.write_data.next =
+            self.queue_owner.next =
                 bit_cast::<OWNER, QP>(self.cfg_data.val().get_bits::<QP>(0)) | 0x1000;
         }
-        self.owners.ahead.next = self.next_queue.val();
-        self.owner.next = self.owners.read_data.val().get_bits::<QP>(0);
-        self.owned.next = self.owners.read_data.val().get_bit(12);
-        self.queue_pds.write_enable.next =
-            self.cfg_queue.val() && (self.cfg_word.val() == self.queue_pd_word.val());
-        self.queue_pds.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
-        self.queue_pds.write_data.next = self.cfg_data.val();
-        self.queue_pds.ahead.next = self.next_queue.val();
-        self.queue_pd.next = self.queue_pds.read_data.val();
+        self.queues.write_lanes.next = 0.into();
+        if self.cfg_queue.val() && (self.cfg_word.val() == self.queue_pd_word.val()) {
+            self.queues.write_lanes.next = self.queues.write_lanes.val() | 0b1111;
+        }
+        if self.cfg_queue.val() && (self.cfg_word.val() == self.owner_word.val()) {
+            self.queues.write_lanes.next = self.queues.write_lanes.val() | 0b11_0000;
+        }
+        if self.cfg_queue.val() && (self.cfg_word.val() == self.shared_word.val()) {
+            self.queues.write_lanes.next = self.queues.write_lanes.val() | 0b100_0000;
+        }
+        self.queues.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
+        self.queues.write_data.next = bit_cast::<QUEUE_WORD, 32>(self.cfg_data.val())
+            | (bit_cast::<QUEUE_WORD, OWNER>(self.queue_owner.val()) << OWNER_AT as u64)
+            | (bit_cast::<QUEUE_WORD, 1>(
+                self.cfg_data.val().get_bits::<1>(self.shared_at.val().index()),
+            ) << SHARED_AT as u64);
+        self.queues.ahead.next = self.next_queue.val();
+        self.queue_pd.next = self.queues.read_data.val().get_bits::<32>(0);
+        self.owner.next = self.queues.read_data.val().get_bits::<QP>(OWNER_AT);
+        self.owned.next = self.queues.read_data.val().get_bit(OWNER_AT + QP);
+        self.shared.next = self.queues.read_data.val().get_bit(SHARED_AT);
+        self.unused_queue.next = self.queues.read_data.val();
         self.stopped.set_valid.next = self.stop_valid.val();
         self.stopped.set_index.next = self.stop_queue.val();
         self.stopped.clear_valid.next = self.cfg_enable.val();
@@ -164,10 +181,7 @@ impl Logic for Contexts {
         self.halted.next = self.queue_halted.val() || self.stopped.flag[0].val();
 
         // Queue pairs: whether there are such a transport and such an MTU, once they are written.
-        self.shapes.write_enable.next =
-            self.cfg_qp.val() && (self.cfg_word.val() == self.transport_word.val());
-        self.shapes.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
-        self.shapes.write_data.next = bit_cast::<SHAPE, 2>(
+        self.shape.next = bit_cast::<SHAPE, 2>(
             self.cfg_data.val().get_bits::<2>(self.transport_at.val().index()),
         ) | (bit_cast::<SHAPE, 4>(
             self.cfg_data.val().get_bits::<4>(self.mtu_at.val().index()),
@@ -176,31 +190,39 @@ impl Logic for Contexts {
             && (self.cfg_data.val().get_bits::<8>(self.mtu_at.val().index()) >= 8)
             && (self.cfg_data.val().get_bits::<8>(self.mtu_at.val().index()) <= 12)
         {
-            self.shapes.write_data.next = self.shapes.write_data.val() | 0x40;
+            self.shape.next = self.shape.val() | 0x40;
         }
-        self.shapes.ahead.next = self.next_qp.val();
-        self.transport.next = self.shapes.read_data.val().get_bits::<2>(0);
-        self.log_mtu.next = self.shapes.read_data.val().get_bits::<4>(2);
-        self.qp_pds.write_enable.next =
-            self.cfg_qp.val() && (self.cfg_word.val() == self.qp_pd_word.val());
-        self.qp_pds.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
-        self.qp_pds.write_data.next = self.cfg_data.val();
-        self.qp_pds.ahead.next = self.next_qp.val();
-        self.legal.d.next = self.shapes.read_data.val().get_bit(6)
-            && (self.qp_pds.read_data.val() == self.queue_pds.read_data.val());
-
         // READs and atomics: none until the host says so after a reset.
-        self.asking.write_enable.next = self.cfg_every.val()
-            || (self.cfg_attributes.val() && (self.cfg_word.val() == self.asks_word.val()));
-        self.asking.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
-        self.asking.write_data.next = 0.into();
+        self.may_ask.next = 0.into();
         if self.cfg_data.val().get_bits::<8>(self.asks_at.val().index()).any()
             && !self.cfg_every.val()
         {
-            self.asking.write_data.next = 1.into();
+            self.may_ask.next = 1.into();
         }
-        self.asking.ahead.next = self.next_qp.val();
-        self.asks.next = self.asking.read_data.val().get_bit(0);
+        self.pairs.write_lanes.next = 0.into();
+        if self.cfg_qp.val() && (self.cfg_word.val() == self.qp_pd_word.val()) {
+            self.pairs.write_lanes.next = self.pairs.write_lanes.val() | 0b1111;
+        }
+        if self.cfg_qp.val() && (self.cfg_word.val() == self.transport_word.val()) {
+            self.pairs.write_lanes.next = self.pairs.write_lanes.val() | 0b1_0000;
+        }
+        if self.cfg_every.val()
+            || (self.cfg_attributes.val() && (self.cfg_word.val() == self.asks_word.val()))
+        {
+            self.pairs.write_lanes.next = self.pairs.write_lanes.val() | 0b10_0000;
+        }
+        self.pairs.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
+        self.pairs.write_data.next = bit_cast::<PAIR_WORD, 32>(self.cfg_data.val())
+            | (bit_cast::<PAIR_WORD, SHAPE>(self.shape.val()) << SHAPE_AT as u64)
+            | (bit_cast::<PAIR_WORD, 1>(self.may_ask.val()) << ASKS_AT as u64);
+        self.pairs.ahead.next = self.next_qp.val();
+        self.unused_pair.next = self.pairs.read_data.val();
+        self.transport.next = self.pairs.read_data.val().get_bits::<2>(SHAPE_AT);
+        self.log_mtu.next = self.pairs.read_data.val().get_bits::<4>(SHAPE_AT + 2);
+        self.legal.d.next = self.pairs.read_data.val().get_bit(SHAPE_AT + 6)
+            && (self.pairs.read_data.val().get_bits::<32>(0)
+                == self.queues.read_data.val().get_bits::<32>(0));
+        self.asks.next = self.pairs.read_data.val().get_bit(ASKS_AT);
 
         // Readiness and stamp are of the same cycle: a request that is checked with a stamp was ready then.
         self.ready_bits.write_enable.next = self.cfg_qp.val();

@@ -325,8 +325,15 @@ impl Logic for Keys {
         self.last.next = bit_cast::<5, 4>(self.index.q.val()) + 1 == self.told.q.val().keys;
 
         // Memory: with an entry the splitters, with a source the entries, with the end the validity.
-        self.splitters.next =
-            bit_cast::<35, 17>(self.told.q.val().partitions - 1) << self.log_width.val();
+        // A width is a power of two, or malformed, and then the region fails whatever its bounds are: so its bits
+        // choose the product, without a wait for its logarithm.
+        self.splitters.next = 0.into();
+        for k in 0..5 {
+            if self.entry_width.val().get_bit(k) {
+                self.splitters.next = self.splitters.val()
+                    | (bit_cast::<35, 17>(self.told.q.val().partitions - 1) << k as u64);
+            }
+        }
         self.bits.count.next = self.rows.val().get_bits::<3>(0);
         self.bits.first.next = self.key.q.val().first;
         if self.is_end.val() {

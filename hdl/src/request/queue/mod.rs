@@ -90,6 +90,11 @@ const PART_BLOCKS: u64 = 2;
 const PROBE_BLOCKS: u64 = 4;
 const LOG_PROBE: usize = PROBE_BLOCKS.ilog2() as usize;
 const _: () = assert!(LOG_PROBE == 2, "the bits that a number above has");
+/// Bits of what is kept of a ring: its address, and the logarithm of its blocks behind it.
+const RING_BYTES: usize = 9;
+const RING: usize = 8 * RING_BYTES;
+const LOG_AT: usize = 64;
+const LOG: usize = 5;
 /// Bits of a [`Standing`].
 const STANDING: usize = Standing::BITS;
 
@@ -284,10 +289,10 @@ pub struct Queue {
     log_at: Constant<Bits<5>>,
     select: TableSelect,
     cfg_enable: Signal<Local, Bit>,
-    /// Address of each queue's ring: low word, high word.
+    /// Address of each queue's ring, and behind it the logarithm of its blocks.
     #[init(Ram::new(RamStyle::Ultra))]
-    entry_addr: Ram<64, 2, QUEUE>,
-    entry_log: Ram<5, 1, QUEUE>,
+    entry_rings: Ram<RING, RING_BYTES, QUEUE>,
+    unused_ring: Signal<Local, Bits<RING>>,
     #[init(Ram::new(RamStyle::Ultra))]
     standings: Ram<STANDING, 1, QUEUE>,
     standing_in: Flatten<Standing, STANDING>,

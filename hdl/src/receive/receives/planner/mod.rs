@@ -15,7 +15,7 @@
 mod kernel;
 
 use super::record::*;
-use crate::context::{ConfigWrite, QP, QUEUE, QueuePairIndex, Table, TableSelect};
+use crate::context::{ConfigWrite, QP, QUEUE, QueuePairIndex, TableSelect};
 use crate::primitive::{Ram, RamStyle, StreamFifo};
 use crate::shell::control::Doorbell;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
@@ -27,6 +27,10 @@ use drdma_emit::prelude::*;
 const MOST: u64 = 16;
 /// Places of the pool that are kept for the queue that a message waits for.
 const RESERVE: u64 = 16;
+/// Bits of what is kept of a ring: its address, and the logarithm of its blocks behind it.
+const RING_BYTES: usize = 9;
+const RING: usize = 8 * RING_BYTES;
+const LOG_AT: usize = 64;
 
 fn word_of(field: &str) -> Constant<Bits<4>> {
     Constant::new((ReceiveQueueEntry::field(field).start as u64 / 32).into())
@@ -119,8 +123,7 @@ pub struct Planner {
     #[init(word_of("qp"))]
     owner_word: Constant<Bits<4>>,
     #[init(Ram::new(RamStyle::Ultra))]
-    rings: Ram<64, 2, QUEUE>,
-    logs: Table<8, QUEUE>,
+    rings: Ram<RING, RING_BYTES, QUEUE>,
     owners: Ram<QP, 1, QUEUE>,
 
     // Doorbells and listed queues that wait.
@@ -137,6 +140,8 @@ pub struct Planner {
     rings_bell: DFF<Bit>,
     position: DFF<Bits<32>>,
     then: DFF<QueueState>,
+    /// Position of the next block that is read, modulo the largest ring.
+    fetched: DFF<Bits<17>>,
     ring: DFF<Bits<64>>,
     log: DFF<Bits<8>>,
     owner: DFF<Bits<QP>>,

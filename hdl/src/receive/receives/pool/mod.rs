@@ -20,7 +20,7 @@ use drdma_abi::receive::ReceiveHeader;
 use drdma_emit::prelude::*;
 
 /// Bits of a [`QueueState`].
-const STATE: usize = 3 * 32 + 2 * BLOCK + 2 * HELD + LIFE + 5;
+const STATE: usize = 2 * 32 + 2 * BLOCK + 2 * HELD + LIFE + 5;
 /// Bits of a block in the pool: 64 B, whether they could not be read, and whether they have many regions if they are
 /// the first block of an entry.
 const STORED: usize = 514;
@@ -133,11 +133,11 @@ pub struct Pool {
     /// The block that comes has many regions, if it is the first one of an entry.
     many: Signal<Local, Bit>,
 
-    // The pool, and each block's successor in its list, twice: for both that read it.
+    // The pool, and each block's successor in its list. That of the first free place is read in every cycle but `Pop`,
+    // in which that of the queue's first block is read for `Give`.
     #[init(Ram::new(RamStyle::Ultra))]
     blocks: Ram<STORED, 1, BLOCK>,
     links: Table<BLOCK, BLOCK>,
-    free_links: Table<BLOCK, BLOCK>,
     link_writes: Signal<Local, Bit>,
     link_at: Signal<Local, Bits<BLOCK>>,
     link_to: Signal<Local, Bits<BLOCK>>,

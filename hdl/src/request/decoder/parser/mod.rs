@@ -407,6 +407,8 @@ pub struct Parser {
     inline_taken: DFF<Bits<2>>,
     /// Granules of the inline payload.
     inline_granules: Signal<Local, Bits<3>>,
+    /// The entry does not have as many granules behind the destination's head as the payload needs.
+    inline_cut: DFF<Bit>,
     inline_empty: Signal<Local, Bit>,
     head_position: DFF<Bits<32>>,
     joined_for: DFF<Bit>,

@@ -1,6 +1,6 @@
 //! State of the queue at work: its entry, its position, and the length of its turn.
 
-use super::super::{LENGTH, PART_BLOCKS, Queue, QueueState};
+use super::super::{LENGTH, LOG, LOG_AT, PART_BLOCKS, Queue, QueueState, RING, RING_BYTES};
 use crate::context::QUEUE;
 use drdma_emit::prelude::*;
 
@@ -12,22 +12,24 @@ impl Queue {
         self.select.number.next = self.cfg_table.val();
         self.select.word.next = self.cfg_word.val();
         self.cfg_enable.next = self.select.enable.val();
-        self.entry_addr.write_lanes.next = 0.into();
-        if self.select.send_queue.val() && (self.cfg_word.val() == self.word_low.val()) {
-            self.entry_addr.write_lanes.next = 1.into();
+        self.entry_rings.write_lanes.next = 0.into();
+        if self.select.send_queue.val() {
+            if self.cfg_word.val() == self.word_low.val() {
+                self.entry_rings.write_lanes.next = bits::<RING_BYTES>(15);
+            }
+            if self.cfg_word.val() == self.word_high.val() {
+                self.entry_rings.write_lanes.next = bits::<RING_BYTES>(15) << 4;
+            }
+            if self.cfg_word.val() == self.word_log.val() {
+                self.entry_rings.write_lanes.next = bits::<RING_BYTES>(1) << 8;
+            }
         }
-        if self.select.send_queue.val() && (self.cfg_word.val() == self.word_high.val()) {
-            self.entry_addr.write_lanes.next = 2.into();
-        }
-        self.entry_addr.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
-        self.entry_addr.write_data.next = bit_cast::<64, 32>(self.cfg_data.val())
-            | (bit_cast::<64, 32>(self.cfg_data.val()) << 32);
-        self.entry_log.write_lanes.next = bit_cast::<1, 1>(
-            (self.select.send_queue.val() && (self.cfg_word.val() == self.word_log.val())).into(),
-        );
-        self.entry_log.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
-        self.entry_log.write_data.next =
-            self.cfg_data.val().get_bits::<5>(self.log_at.val().index());
+        self.entry_rings.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
+        self.entry_rings.write_data.next = bit_cast::<RING, 32>(self.cfg_data.val())
+            | (bit_cast::<RING, 32>(self.cfg_data.val()) << 32)
+            | (bit_cast::<RING, LOG>(
+                self.cfg_data.val().get_bits::<LOG>(self.log_at.val().index()),
+            ) << LOG_AT as u64);
         self.lives.written.next = self.cfg_enable.val();
         self.lives.index.next = self.cfg_index.val().get_bits::<QUEUE>(0);
     }
@@ -56,10 +58,9 @@ impl Queue {
         if self.state.q.val() == QueueState::Idle {
             self.entry.next = self.next.val().queue;
         }
-        self.entry_addr.read_enable.next = true;
-        self.entry_addr.read_address.next = self.entry.val();
-        self.entry_log.read_enable.next = true;
-        self.entry_log.read_address.next = self.entry.val();
+        self.unused_ring.next = self.entry_rings.read_data.val();
+        self.entry_rings.read_enable.next = true;
+        self.entry_rings.read_address.next = self.entry.val();
         self.standings.read_enable.next = true;
         self.standings.read_address.next = self.entry.val();
         self.standing_out.bits.next = self.standings.read_data.val();
@@ -96,7 +97,8 @@ impl Queue {
     /// Computes the state of the queue, the position at which it goes on, and the length of its turn.
     #[hdl_gen]
     pub(super) fn judge_share(&mut self) {
-        self.entry_blocks.next = self.one.val() << self.entry_log.read_data.val();
+        self.entry_blocks.next =
+            self.one.val() << self.entry_rings.read_data.val().get_bits::<LOG>(LOG_AT);
         // State of the queue, position at which it goes on, and length of its turn.
         self.from.next = self.standing.val().position;
         self.goal.next = self.target.q.val();

@@ -193,9 +193,12 @@ pub struct Walker {
     // Units that are left: of all, and of the message.
     left: DFF<Bits<36>>,
     unit_left: DFF<Bits<32>>,
-    // Lengths of lanes, and of the message.
+    // Lengths of lanes, of two in a word, and of the message.
     #[init(Ram::new(RamStyle::Ultra))]
-    lens: Ram<32, 1, 15>,
+    lens: Ram<64, 2, 14>,
+    /// The lane whose length was read is the second one of its word.
+    second: DFF<Bit>,
+    len: Signal<Local, Bits<32>>,
     dry_left: DFF<Bits<36>>,
     dry_unit: DFF<Bits<32>>,
     dry_lanes: Lutram<4, 4, 1>,

@@ -9,10 +9,17 @@ impl Walker {
     /// Lengths: the lane's is read, then added.
     #[hdl_gen]
     pub(super) fn measure(&mut self) {
-        self.lens.write_lanes.next = bit_cast::<1, 1>(self.lane_write_valid.val().into());
-        self.lens.write_address.next = (bit_cast::<15, 11>(self.lane_write_set.val()) << 4)
-            | bit_cast::<15, 4>(self.lane_write_lane.val());
-        self.lens.write_data.next = self.lane_write_len.val();
+        self.lens.write_lanes.next = 0.into();
+        if self.lane_write_valid.val() {
+            self.lens.write_lanes.next = 1.into();
+            if self.lane_write_lane.val().get_bit(0) {
+                self.lens.write_lanes.next = 2.into();
+            }
+        }
+        self.lens.write_address.next = (bit_cast::<14, 11>(self.lane_write_set.val()) << 3)
+            | bit_cast::<14, 3>(self.lane_write_lane.val().get_bits::<3>(1));
+        self.lens.write_data.next = bit_cast::<64, 32>(self.lane_write_len.val())
+            | (bit_cast::<64, 32>(self.lane_write_len.val()) << 32);
         self.lens.read_enable.next = true;
         self.dry_lanes.read_address[0].next = self.region.q.val();
         self.dry_lanes.write_address.next = self.region.q.val();
@@ -25,14 +32,19 @@ impl Walker {
         if bit_cast::<5, 4>(self.dry_lane.val()) + 1 == self.shared.record.val().lanes {
             self.dry_lanes.write_data.next = 0.into();
         }
-        self.lens.read_address.next = (bit_cast::<15, 11>(self.shared.record.val().set) << 4)
-            | bit_cast::<15, 4>(self.dry_lane.val());
+        self.lens.read_address.next = (bit_cast::<14, 11>(self.shared.record.val().set) << 3)
+            | bit_cast::<14, 3>(self.dry_lane.val().get_bits::<3>(1));
+        self.second.d.next = self.dry_lane.val().get_bit(0);
+        self.len.next = self.lens.read_data.val().get_bits::<32>(0);
+        if self.second.q.val() {
+            self.len.next = self.lens.read_data.val().get_bits::<32>(32);
+        }
         self.adds.d.next = false;
         self.adds_lane.d.next = self.shared.record.val().by_lane;
         self.adds_bytes.d.next = self.info.record.val().row_bytes;
         self.sum_new.next = self.sum.q.val() + bit_cast::<37, 36>(self.adds_bytes.q.val());
         if self.adds_lane.q.val() {
-            self.sum_new.next = self.sum.q.val() + bit_cast::<37, 32>(self.lens.read_data.val());
+            self.sum_new.next = self.sum.q.val() + bit_cast::<37, 32>(self.len.val());
         }
         if self.adds.q.val() {
             self.sum.d.next = self.sum_new.val();

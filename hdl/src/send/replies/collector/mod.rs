@@ -178,7 +178,10 @@ pub struct Collector {
     rest: Signal<Local, Bits<REST>>,
     write_place: Signal<Local, Bits<PLACE>>,
     read_place: Signal<Local, Bits<PLACE>>,
-    keeps: Signal<Local, Bit>,
+    /// A record is written in this cycle; its place, and the record.
+    keeps: DFF<Bit>,
+    kept_place: DFF<Bits<PLACE>>,
+    kept_bits: DFF<Bits<KEEPSAKE>>,
     known: Restore<Keepsake, KEEPSAKE>,
     /// How many of the kept originals were looked at, and the number of the next one.
     looked: DFF<Bits<KEPT>>,

@@ -4,7 +4,8 @@ mod passes;
 mod reads;
 mod sizes;
 
-use super::{MOST, Planner, PlannerState};
+use super::super::record::HELD;
+use super::{LOG_AT, MOST, Planner, PlannerState};
 use drdma_emit::prelude::*;
 
 impl Logic for Planner {
@@ -24,8 +25,8 @@ impl Logic for Planner {
             }
             PlannerState::See => {
                 self.then.d.next = self.seen.val();
-                self.ring.d.next = self.rings.read_data.val();
-                self.log.d.next = self.logs.read_data.val();
+                self.ring.d.next = self.rings.read_data.val().get_bits::<64>(0);
+                self.log.d.next = self.rings.read_data.val().get_bits::<8>(LOG_AT);
                 self.owner.d.next = self.owners.read_data.val();
                 self.state.d.next = PlannerState::Measure;
             }
@@ -33,6 +34,8 @@ impl Logic for Planner {
                 self.blocks.d.next = self.one.val() << self.log.q.val().get_bits::<5>(0);
                 self.step.d.next = self.position.q.val() - self.then.q.val().producer;
                 self.posted.d.next = self.position.q.val() - self.then.q.val().position;
+                self.fetched.d.next = self.then.q.val().position.get_bits::<17>(0)
+                    + bit_cast::<17, HELD>(self.then.q.val().held);
                 self.state.d.next = PlannerState::Judge;
             }
             PlannerState::Judge => self.judge(),
@@ -69,7 +72,6 @@ impl Logic for Planner {
         }
         self.rings.read_enable.next = true;
         self.rings.read_address.next = self.queue.q.val();
-        self.logs.ahead.next = self.queue.q.val();
         self.owners.read_enable.next = true;
         self.owners.read_address.next = self.queue.q.val();
 

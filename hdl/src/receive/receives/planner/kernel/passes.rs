@@ -1,6 +1,6 @@
 //! Passes over queues: what begins them.
 
-use super::super::{Planner, PlannerState};
+use super::super::{LOG_AT, Planner, PlannerState, RING, RING_BYTES};
 use crate::context::{QP, QUEUE};
 use drdma_emit::prelude::*;
 
@@ -12,19 +12,22 @@ impl Planner {
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
         self.rings.write_lanes.next = 0.into();
-        if self.select.receive_queue.val() && (self.cfg.word.val() == self.low_word.val()) {
-            self.rings.write_lanes.next = 1.into();
-        }
-        if self.select.receive_queue.val() && (self.cfg.word.val() == self.high_word.val()) {
-            self.rings.write_lanes.next = 2.into();
+        if self.select.receive_queue.val() {
+            if self.cfg.word.val() == self.low_word.val() {
+                self.rings.write_lanes.next = bits::<RING_BYTES>(15);
+            }
+            if self.cfg.word.val() == self.high_word.val() {
+                self.rings.write_lanes.next = bits::<RING_BYTES>(15) << 4;
+            }
+            if self.cfg.word.val() == self.log_word.val() {
+                self.rings.write_lanes.next = bits::<RING_BYTES>(1) << 8;
+            }
         }
         self.rings.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
-        self.rings.write_data.next = bit_cast::<64, 32>(self.cfg.data.val())
-            | (bit_cast::<64, 32>(self.cfg.data.val()) << 32);
-        self.logs.write_enable.next =
-            self.select.receive_queue.val() && (self.cfg.word.val() == self.log_word.val());
-        self.logs.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
-        self.logs.write_data.next = self.cfg.data.val().get_bits::<8>(self.log_at.val().index());
+        self.rings.write_data.next = bit_cast::<RING, 32>(self.cfg.data.val())
+            | (bit_cast::<RING, 32>(self.cfg.data.val()) << 32)
+            | (bit_cast::<RING, 8>(self.cfg.data.val().get_bits::<8>(self.log_at.val().index()))
+                << LOG_AT as u64);
         self.owners.write_lanes.next = 0.into();
         if self.select.receive_queue.val() && (self.cfg.word.val() == self.owner_word.val()) {
             self.owners.write_lanes.next = 1.into();
@@ -64,8 +67,7 @@ impl Planner {
             && self.step.q.val().any()
             && (self.step.q.val() <= bit_cast::<32, 17>(self.blocks.q.val()))
             && (self.posted.q.val() <= bit_cast::<32, 17>(self.blocks.q.val()));
-        self.offset.d.next =
-            self.then.q.val().fetched.get_bits::<17>(0) & (self.blocks.q.val() - 1);
+        self.offset.d.next = self.fetched.q.val() & (self.blocks.q.val() - 1);
         self.state.d.next = PlannerState::Cut;
     }
 }

@@ -19,7 +19,6 @@ impl Planner {
         self.plan.queue.next = self.queue.q.val();
         self.plan.life.next = self.then.q.val().life;
         self.plan.producer.next = self.target.q.val();
-        self.plan.fetched.next = self.then.q.val().fetched + bit_cast::<32, 5>(self.cut.q.val());
         self.plan.blocks.next = self.cut.q.val();
         self.plan.more.next = self.wanted.q.val() != bit_cast::<17, 5>(self.cut.q.val());
         // More could be read at once, were it not for the ring's end or the length of a read.

@@ -52,12 +52,10 @@ impl Planner {
     #[hdl_gen]
     pub(super) fn limit(&mut self) {
         self.target.d.next = self.then.q.val().producer;
-        self.wanted.d.next = self.then.q.val().producer.get_bits::<17>(0)
-            - self.then.q.val().fetched.get_bits::<17>(0);
+        self.wanted.d.next = self.then.q.val().producer.get_bits::<17>(0) - self.fetched.q.val();
         if self.good.q.val() {
             self.target.d.next = self.position.q.val();
-            self.wanted.d.next = self.position.q.val().get_bits::<17>(0)
-                - self.then.q.val().fetched.get_bits::<17>(0);
+            self.wanted.d.next = self.position.q.val().get_bits::<17>(0) - self.fetched.q.val();
         }
         self.to_end.d.next = self.blocks.q.val() - self.offset.q.val();
         self.addr.d.next = self.ring.q.val() + (bit_cast::<64, 17>(self.offset.q.val()) << 6);

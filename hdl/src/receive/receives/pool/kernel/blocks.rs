@@ -25,10 +25,6 @@ impl Pool {
         self.links.write_enable.next = self.link_writes.val();
         self.links.write_address.next = self.link_at.val();
         self.links.write_data.next = self.link_to.val();
-        self.links.ahead.next = self.standing.record.val().head;
-        self.free_links.write_enable.next = self.link_writes.val();
-        self.free_links.write_address.next = self.link_at.val();
-        self.free_links.write_data.next = self.link_to.val();
     }
 
     /// Counts places: blocks that are given back or reserved count a cycle later.

@@ -38,6 +38,9 @@ impl Logic for Pool {
             self.reserved.d.next = 0.into();
             self.left.d.next = 4096.into();
         }
-        self.free_links.ahead.next = self.free_head.d.val();
+        self.links.ahead.next = self.free_head.d.val();
+        if self.operation.q.val() == PoolOperation::Pop {
+            self.links.ahead.next = self.standing.record.val().head;
+        }
     }
 }

@@ -47,7 +47,6 @@ impl Pool {
     #[hdl_gen]
     pub(super) fn renew(&mut self) {
         self.then.next.producer = 0.into();
-        self.then.next.fetched = 0.into();
         self.then.next.position = 0.into();
         self.then.next.here = 0.into();
         self.then.next.held = 0.into();
@@ -80,7 +79,6 @@ impl Pool {
             && (self.planned.q.val().unlists || !self.standing.record.val().listed);
         if self.planned.q.val().life == self.standing.record.val().life {
             self.then.next.producer = self.planned.q.val().producer;
-            self.then.next.fetched = self.planned.q.val().fetched;
             self.then.next.more = self.planned.q.val().more;
             self.then.next.held =
                 self.standing.record.val().held + bit_cast::<HELD, 5>(self.planned.q.val().blocks);
@@ -138,7 +136,7 @@ impl Pool {
     pub(super) fn append_block(&mut self) {
         if self.arrived.q.val().life == self.standing.record.val().life {
             self.blocks.write_lanes.next = 1.into();
-            self.free_head.d.next = self.free_links.read_data.val();
+            self.free_head.d.next = self.links.read_data.val();
             self.then.next.tail = self.free_head.q.val();
             self.then.next.here = self.standing.record.val().here + 1;
             if self.standing.record.val().here.any() {

@@ -90,7 +90,9 @@ impl Parser {
             self.inline_bad.next =
                 (self.fields.dest_inline_bytes.val() > 64) || (self.dest_regions.q.val() != 0);
         }
+        // Bytes and granules that are left are known in the cycle before the payload is taken, and stay until then.
         self.inline_granules.next = (self.dest_bytes.q.val() + 15).get_bits::<3>(4);
+        self.inline_cut.d.next = self.left.q.val() != bit_cast::<15, 3>(self.inline_granules.val());
         self.inline_empty.next = self.head_inline.q.val() && !self.dest_bytes.q.val().any();
     }
 
@@ -242,9 +244,7 @@ impl Parser {
             self.fail_qp.d.next = self.none_left.val();
             self.state.d.next = DecoderState::End;
         } else if self.good.val() && self.set_space.val() {
-            if !self.inline_taken.q.val().any()
-                && (self.left.q.val() != bit_cast::<15, 3>(self.inline_granules.val()))
-            {
+            if !self.inline_taken.q.val().any() && self.inline_cut.q.val() {
                 self.fail.d.next = true;
                 self.fail_qp.d.next = true;
                 self.state.d.next = DecoderState::End;

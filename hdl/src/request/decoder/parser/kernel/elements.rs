@@ -1,7 +1,7 @@
 //! Elements of regions, and kinds of columns.
 
 use super::super::{DecoderState, Parser};
-use super::{FIRST_BIT, LOG_BUFFER, MOST_BUFFERS, VIEW_BYTES};
+use super::{BEYOND_MOST, FIRST_BIT, LOG_BUFFER, LOG_MOST, VIEW_BYTES};
 use crate::request::{BITMAPPED, BITS, DICTIONARY, FIXED, OFFSETS, POINTER_MAPPED, VIEWS};
 use drdma_emit::prelude::*;
 
@@ -56,7 +56,9 @@ impl Parser {
                 && self.granule_words.val().any())
             || ((self.entry_kind.q.val() == OFFSETS) && self.region_counts.val())
             || ((self.entry_kind.q.val() == VIEWS)
-                && (self.fields.region_count.val() > bits::<32>(MOST_BUFFERS)));
+                && (self.fields.region_count.val().get_bits::<BEYOND_MOST>(LOG_MOST + 1).any()
+                    || (self.fields.region_count.val().get_bit(LOG_MOST)
+                        && self.fields.region_count.val().get_bits::<LOG_MOST>(0).any())));
     }
 
     /// Defaults of a lane and a check: those of an element.

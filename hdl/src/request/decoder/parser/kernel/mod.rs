@@ -32,9 +32,11 @@ const MAX_GRANULES: u64 = MAX_WQE_GRANULES as u64;
 const COLUMN_KINDS: usize = shape_flags::COLUMN_KINDS.trailing_zeros() as usize;
 const CHASE: usize = shape_flags::CHASE.trailing_zeros() as usize;
 const FIRST_BIT: usize = shape_flags::FIRST_BIT_SHIFT as usize;
-/// Records of a chain, and buffers of views, at most.
+/// Records of a chain, at most.
 const LONGEST_CHAIN: u64 = MAX_CHAIN as u64;
-const MOST_BUFFERS: u64 = MAX_VIEW_BUFFERS as u64;
+/// Buffers of views, at most, are a power of two: its logarithm, and the bits of a count above it.
+const LOG_MOST: usize = MAX_VIEW_BUFFERS.trailing_zeros() as usize;
+const BEYOND_MOST: usize = 31 - LOG_MOST;
 /// Bytes of a view, and binary logarithm of the bytes of a buffer's entry.
 const VIEW_BYTES: u64 = VIEW as u64;
 const LOG_BUFFER: u64 = Element::SIZE.trailing_zeros() as u64;
@@ -42,7 +44,7 @@ const _: () = assert!(
     COLUMN_KINDS == 1 && CHASE == 2 && shape_flags::PARTITION_BY == 8 && FIRST_BIT == 4,
     "the flags of a shape"
 );
-const _: () = assert!(Element::SIZE == 1 << LOG_BUFFER);
+const _: () = assert!(Element::SIZE == 1 << LOG_BUFFER && MAX_VIEW_BUFFERS == 1 << LOG_MOST);
 
 /// Cycles until it is known whether a destination's partition can be made, after the one in which its head is taken
 /// whole and a wait.

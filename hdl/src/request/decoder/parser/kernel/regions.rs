@@ -24,7 +24,10 @@ impl Parser {
         self.has_fetch_rows.next = self.fields.shape_flags.val().get_bit(0);
         self.has_keys.next = self.fields.shape_flags.val().get_bit(3);
         self.shape_bad.next = (self.fields.shape_elements.val() == 0)
-            || (self.fields.shape_elements.val() > 16)
+            // More than 16: bit by bit, which is a level less than a comparison.
+            || self.fields.shape_elements.val().get_bits::<11>(5).any()
+            || (self.fields.shape_elements.val().get_bit(4)
+                && self.fields.shape_elements.val().get_bits::<4>(0).any())
             || (self.request_by_columns.q.val()
                 && (self.fields.shape_elements.val().get_bits::<5>(0)
                     != self.request_columns.q.val()))

@@ -16,12 +16,15 @@ impl Collector {
             | bit_cast::<PLACE, LAST>(self.plan.resource.val().get_bits::<LAST>(0));
         self.read_place.next = (bit_cast::<PLACE, QP>(self.plan.qp.val()) << LAST as u64)
             | bit_cast::<PLACE, LAST>(self.number.q.val().get_bits::<LAST>(0));
-        self.keepsakes.write_address.next = self.write_place.val();
-        self.keepsakes.write_data.next = self.keepsake.bits.val().get_bits::<ULTRA>(0);
+        // That a record is kept is known late: it is written a cycle later, long before the next one is read.
+        self.kept_place.d.next = self.write_place.val();
+        self.kept_bits.d.next = self.keepsake.bits.val();
+        self.keepsakes.write_address.next = self.kept_place.q.val();
+        self.keepsakes.write_data.next = self.kept_bits.q.val().get_bits::<ULTRA>(0);
         self.keepsakes.read_enable.next = true;
         self.keepsakes.read_address.next = self.read_place.val();
-        self.rests.write_address.next = self.write_place.val().get_bits::<REST_PLACE>(2);
-        self.rest.next = self.keepsake.bits.val().get_bits::<REST>(ULTRA);
+        self.rests.write_address.next = self.kept_place.q.val().get_bits::<REST_PLACE>(2);
+        self.rest.next = self.kept_bits.q.val().get_bits::<REST>(ULTRA);
         self.rests.write_data.next = bit_cast::<ULTRA, REST>(self.rest.val())
             | (bit_cast::<ULTRA, REST>(self.rest.val()) << REST as u64)
             | (bit_cast::<ULTRA, REST>(self.rest.val()) << (2 * REST) as u64)
@@ -47,7 +50,7 @@ impl Collector {
     /// Keeps the record of a READ or an atomic.
     #[hdl_gen]
     pub(super) fn write_keepsake(&mut self) {
-        self.keeps.next = false;
+        self.keeps.d.next = false;
         // A READ, or an atomic that was not executed, leaves its place empty.
         if self.stored.val()
             || (self.done.val()
@@ -55,14 +58,14 @@ impl Collector {
                 && !self.plan.again.val()
                 && !self.written.q.val())
         {
-            self.keeps.next = true;
+            self.keeps.d.next = true;
         }
         self.keepsakes.write_lanes.next = 0.into();
         self.rests.write_lanes.next = 0.into();
-        if self.keeps.val() {
+        if self.keeps.q.val() {
             self.keepsakes.write_lanes.next = 1.into();
             self.rests.write_lanes.next = bits::<LANES>(3)
-                << (bit_cast::<3, 2>(self.write_place.val().get_bits::<2>(0)) << 1);
+                << (bit_cast::<3, 2>(self.kept_place.q.val().get_bits::<2>(0)) << 1);
         }
     }
 }

@@ -94,6 +94,7 @@ impl Logic for Collector {
         if self.rst.val() {
             self.state.d.next = CollectorState::Look;
             self.page.d.next = 0.into();
+            self.keeps.d.next = false;
         }
     }
 }
