@@ -1,12 +1,12 @@
 //! State that the host has configured, and that several rooms share: queue pairs and queues.
 //!
 //! Tables of thousands of entries are memories of block RAM or UltraRAM, one for each reader, all of which have the
-//! same writer. [`Table`] is such a memory, which is read a cycle ahead. [`Flags`] has a bit for each entry that blocks
-//! set and the host clears, [`Stamps`] distinguishes successive contexts of one entry, and [`States`] has the flags
-//! that the whole card shares.
+//! same writer. [`Table`] is such a memory, which is read a cycle ahead; a [`ByteTable`] holds several of them side by
+//! side. [`Flags`] has a bit for each entry that blocks set and the host clears, [`Stamps`] distinguishes successive
+//! contexts of one entry, and [`States`] has the flags that the whole card shares.
 
+pub mod byte_table;
 pub mod flags;
-pub mod lane_table;
 pub mod select;
 pub mod stamps;
 pub mod states;
@@ -14,8 +14,8 @@ pub mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use byte_table::ByteTable;
 pub use flags::Flags;
-pub use lane_table::LaneTable;
 pub use select::TableSelect;
 pub use stamps::Stamps;
 pub use states::States;

@@ -6,7 +6,7 @@ use drdma_abi::roce::Transport;
 use drdma_emit::prelude::*;
 
 use super::finder::Finder;
-use crate::context::{ConfigWrite, LaneTable, QP, TableSelect};
+use crate::context::{ByteTable, ConfigWrite, QP, TableSelect};
 
 /// Codes of the transports, and their bits in the opcode.
 const RC: u64 = Transport::Rc as u64;
@@ -99,7 +99,7 @@ pub struct Owner {
     #[init(word_of("vlan"))]
     vlan_word: Constant<Bits<4>>,
     /// Of each queue pair: address of its peer, transport and partition key, VLAN.
-    kept: LaneTable<KEPT, BYTES, QP>,
+    kept: ByteTable<KEPT, BYTES, QP>,
     vlan: Signal<Local, Bits<VLAN>>,
     /// The fields without the bits that no field has.
     unused: Signal<Local, Bits<KEPT>>,
@@ -123,16 +123,16 @@ impl Logic for Owner {
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
-        self.kept.write_lanes.next = 0.into();
+        self.kept.write_bytes.next = 0.into();
         if self.select.queue_pair.val() {
             if self.cfg.word.val() == self.peer_word.val() {
-                self.kept.write_lanes.next = bits::<BYTES>(0b1111);
+                self.kept.write_bytes.next = bits::<BYTES>(0b1111);
             }
             if self.cfg.word.val() == self.shape_word.val() {
-                self.kept.write_lanes.next = bits::<BYTES>(0b111) << 4;
+                self.kept.write_bytes.next = bits::<BYTES>(0b111) << 4;
             }
             if self.cfg.word.val() == self.vlan_word.val() {
-                self.kept.write_lanes.next = bits::<BYTES>(0b11) << 7;
+                self.kept.write_bytes.next = bits::<BYTES>(0b11) << 7;
             }
         }
         self.vlan.next = 0.into();

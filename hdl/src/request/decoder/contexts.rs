@@ -1,7 +1,7 @@
 //! Keeps the decoder's copies of the queue pairs' and send queues' tables.
 
 use super::slice::{in_word, word_of};
-use crate::context::{Flags, INDEX, LaneTable, QP, QUEUE, Stamps, Table};
+use crate::context::{ByteTable, Flags, INDEX, QP, QUEUE, Stamps, Table};
 use drdma_abi::receive::AttributesEntry;
 use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
 use drdma_emit::prelude::*;
@@ -84,10 +84,10 @@ pub struct Contexts {
 
     /// Of each queue: its protection domain; its owner, with a flag that says whether there is one; and whether it is
     /// shared.
-    queues: LaneTable<QUEUE_WORD, QUEUE_BYTES, QUEUE>,
+    queues: ByteTable<QUEUE_WORD, QUEUE_BYTES, QUEUE>,
     /// Of each queue pair: its protection domain; transport 2 and MTU 4, with a flag that says whether both are legal;
     /// and whether it may ask.
-    pairs: LaneTable<PAIR_WORD, PAIR_BYTES, QP>,
+    pairs: ByteTable<PAIR_WORD, PAIR_BYTES, QP>,
     ready_bits: Table<1, QP>,
     queue_owner: Signal<Local, Bits<OWNER>>,
     shape: Signal<Local, Bits<SHAPE>>,
@@ -150,15 +150,15 @@ impl Logic for Contexts {
             self.queue_owner.next =
                 bit_cast::<OWNER, QP>(self.cfg_data.val().get_bits::<QP>(0)) | 0x1000;
         }
-        self.queues.write_lanes.next = 0.into();
+        self.queues.write_bytes.next = 0.into();
         if self.cfg_queue.val() && (self.cfg_word.val() == self.queue_pd_word.val()) {
-            self.queues.write_lanes.next = self.queues.write_lanes.val() | 0b1111;
+            self.queues.write_bytes.next = self.queues.write_bytes.val() | 0b1111;
         }
         if self.cfg_queue.val() && (self.cfg_word.val() == self.owner_word.val()) {
-            self.queues.write_lanes.next = self.queues.write_lanes.val() | 0b11_0000;
+            self.queues.write_bytes.next = self.queues.write_bytes.val() | 0b11_0000;
         }
         if self.cfg_queue.val() && (self.cfg_word.val() == self.shared_word.val()) {
-            self.queues.write_lanes.next = self.queues.write_lanes.val() | 0b100_0000;
+            self.queues.write_bytes.next = self.queues.write_bytes.val() | 0b100_0000;
         }
         self.queues.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
         self.queues.write_data.next = bit_cast::<QUEUE_WORD, 32>(self.cfg_data.val())
@@ -199,17 +199,17 @@ impl Logic for Contexts {
         {
             self.may_ask.next = 1.into();
         }
-        self.pairs.write_lanes.next = 0.into();
+        self.pairs.write_bytes.next = 0.into();
         if self.cfg_qp.val() && (self.cfg_word.val() == self.qp_pd_word.val()) {
-            self.pairs.write_lanes.next = self.pairs.write_lanes.val() | 0b1111;
+            self.pairs.write_bytes.next = self.pairs.write_bytes.val() | 0b1111;
         }
         if self.cfg_qp.val() && (self.cfg_word.val() == self.transport_word.val()) {
-            self.pairs.write_lanes.next = self.pairs.write_lanes.val() | 0b1_0000;
+            self.pairs.write_bytes.next = self.pairs.write_bytes.val() | 0b1_0000;
         }
         if self.cfg_every.val()
             || (self.cfg_attributes.val() && (self.cfg_word.val() == self.asks_word.val()))
         {
-            self.pairs.write_lanes.next = self.pairs.write_lanes.val() | 0b10_0000;
+            self.pairs.write_bytes.next = self.pairs.write_bytes.val() | 0b10_0000;
         }
         self.pairs.write_address.next = self.cfg_index.val().get_bits::<QP>(0);
         self.pairs.write_data.next = bit_cast::<PAIR_WORD, 32>(self.cfg_data.val())
