@@ -56,7 +56,7 @@ fn bounds() -> Vec<Property> {
     )
     .induction(4)
     .mutant("the base is not compared", "(base0$q < regions$addr)", "1'h0")
-    .mutant("the end may be a byte further", "((carries << 1) | 67'h1)", "(carries << 1)")
+    .mutant("the end may be a byte further", "<< 1) | 67'h1)", "<< 1))")
     .mutant("any key will do", "(~regions$known)", "1'h0");
 
     // Natural numbers: the range lies in the region if it starts there, `skip` bytes behind the
