@@ -314,21 +314,21 @@ impl<'a> Around<'a> {
         first_dest
     }
 
-    /// Tells that the request whose first destination has this place will be walked next, until `forget`.
-    pub(super) fn tell_next(&mut self, request: &Request, first_dest: u64) {
+    /// Announces the request whose first destination has this place as the next one, until `forget`.
+    pub(super) fn announce(&mut self, request: &Request, first_dest: u64) {
         self.bench.set("next_valid", 1_u64);
         self.bench.set("next_dests", request.destinations.len() as u64);
         self.bench.set("next_first_dest", first_dest);
     }
 
-    /// Tells that no request is known that will be walked next.
-    pub(super) fn tell_none(&mut self) {
+    /// Announces no request.
+    pub(super) fn announce_none(&mut self) {
         self.bench.set("next_valid", 0_u64);
     }
 
-    /// Tells that the request that was known is not walked.
+    /// Cancels the request that was announced.
     pub(super) fn forget(&mut self) {
-        self.tell_none();
+        self.announce_none();
         self.bench.set("forget", 1_u64);
         self.step();
         self.bench.set("forget", 0_u64);
@@ -348,9 +348,9 @@ impl<'a> Around<'a> {
                 self.forget();
                 all.push(None);
             } else {
-                self.tell_none();
+                self.announce_none();
                 if index + 1 < requests.len() && random.below(8) != 0 {
-                    self.tell_next(&requests[index + 1].0, places[index + 1]);
+                    self.announce(&requests[index + 1].0, places[index + 1]);
                 }
                 all.push(Some(self.walk_placed(request, places[index])));
             }

@@ -341,9 +341,9 @@ impl Nullable {
         (0..6).for_each(|_| around.step());
         let mut following = places.iter().skip(1);
         places.map(|place| {
-            around.tell_none();
+            around.announce_none();
             if let Some(next) = following.next() {
-                around.tell_next(&request, *next);
+                around.announce(&request, *next);
             }
             let walked = around.walk_placed(&request, place);
             assert_eq!(walked.status, (0, 0));
@@ -500,9 +500,9 @@ fn windows_that_lost_their_slots_share_a_round_trip() {
         around.memory = Segments::new().with(BASE, memory.clone());
         let places = [&long, &short].map(|request| around.place(request, false));
         (0..6).for_each(|_| around.step());
-        around.tell_next(&short, places[1]);
+        around.announce(&short, places[1]);
         assert_eq!(around.walk_placed(&long, places[0]).status, (0, 0));
-        around.tell_none();
+        around.announce_none();
         let walked = around.walk_placed(&short, places[1]);
         assert_eq!(walked.status, (0, 0));
         walked.cycles

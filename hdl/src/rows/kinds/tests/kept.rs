@@ -57,11 +57,11 @@ fn cycles_of_two(around: &mut Around<'_>, table: &Table, known: bool) -> [u64; 2
     let places = [(); 2].map(|()| around.place(&request, false));
     (0..6).for_each(|_| around.step());
     if known {
-        around.tell_next(&request, places[1]);
+        around.announce(&request, places[1]);
     }
     places.map(|place| {
         let walked = around.walk_placed(&request, place);
-        around.tell_none();
+        around.announce_none();
         assert_eq!(walked.status, (0, 0));
         for (given, messages) in walked.given.iter().zip(&messages) {
             let told = |bytes: &Vec<u8>| {

@@ -437,7 +437,7 @@ fn what_is_read_ahead_serves_one_request() {
         let (set, dest) = (around.next_set, around.next_dest);
         let second_place = around.place(&second, false);
         (0..6).for_each(|_| around.step());
-        around.tell_next(&second, second_place);
+        around.announce(&second, second_place);
         around.reads.clear();
         let walked = around.walk_placed(&first, first_place);
         check(&around, walked, &first);
@@ -445,7 +445,7 @@ fn what_is_read_ahead_serves_one_request() {
         assert!(around.reads.contains(&list), "the list is read ahead");
         let line = lists[2] + 64;
         assert!(around.reads.iter().any(|read| read.contains(&line)), "and the bits");
-        around.tell_none();
+        around.announce_none();
         if forgotten {
             around.forget();
         } else {
