@@ -37,14 +37,14 @@ fn a_queue_pair_is_notified_as_the_reference_says() {
         let mut bench = bench(&library, interval);
         let mut reference: HashMap<u64, congestion::Notifier> = HashMap::new();
         let (mut due, mut made) = (Vec::new(), Vec::new());
-        for now in 0..20_000 {
+        for cycle in 0..20_000 {
             let packet = random.chance(0.4).then(|| random.below(5) * 1001);
             if let Some(qp) = packet
-                && reference.entry(qp).or_default().marked(now, &settings)
+                && reference.entry(qp).or_default().marked(cycle, &settings)
             {
-                due.push((qp, now + LATENCY));
+                due.push((qp, cycle + LATENCY));
             }
-            made.extend(step(&mut bench, packet, true).map(|(qp, _)| (qp, now)));
+            made.extend(step(&mut bench, packet, true).map(|(qp, _)| (qp, cycle)));
         }
         due.retain(|(_, at)| *at < 20_000);
         assert_eq!(made, due, "interval {interval}");
@@ -59,9 +59,9 @@ fn while_notices_wait_none_is_lost_that_counts_as_made() {
         let mut random = Random::new(seed);
         let mut bench = bench(&library, 5000);
         let mut made = Vec::new();
-        for now in 0..4000 {
+        for cycle in 0..4000 {
             let packet = random.chance(0.5).then(|| random.below(64));
-            let ready = now > 1000 && !random.chance(stall);
+            let ready = cycle > 1000 && !random.chance(stall);
             made.extend(step(&mut bench, packet, ready).map(|(qp, _)| qp));
         }
         // A notice is made for each queue pair once, even while others wait.

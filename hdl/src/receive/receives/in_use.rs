@@ -13,9 +13,8 @@
 //! is free, an entry that needs one is not taken.
 //!
 //! Contract: what is asked for comes in the next cycle, with all that was written until then. The fields of the oldest
-//! receive
-//! mean nothing if there is none. A place must be asked for in or after the cycle in which its receive's name is there;
-//! the first place comes with the name as well. Places are written before the name, or with it.
+//! receive mean nothing if there is none. A place must be asked for in or after the cycle in which its receive's name is
+//! there; the first place comes with the name as well. Places are written before the name, or with it.
 
 use super::record::*;
 use super::slots::Slots;
