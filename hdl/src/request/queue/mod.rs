@@ -45,11 +45,9 @@
 //! turns like others. What is deferred still comes before
 //! what a shared queue is rung for later.
 
-use crate::context::{INDEX, QP, QUEUE, Stamps, TableSelect};
+use crate::context::{INDEX, QP, QUEUE, RingTable, Stamps, TableSelect};
 use crate::primitive::{Flatten, PromptFifo, Ram, RamStyle, Restore, StreamFifo};
 use crate::request::{PART, Part};
-use drdma_abi::Layout;
-use drdma_abi::register::SendQueueEntry;
 use drdma_emit::prelude::*;
 
 mod batches;
@@ -69,11 +67,6 @@ use parking::Parking;
 pub use parking::{Hold, Silence};
 use share::Share;
 
-/// Number of the word of a queue's entry that has this field.
-fn word_of(field: &str) -> u64 {
-    (SendQueueEntry::field(field).start / 32) as u64
-}
-
 /// Bits of a queue's life. A doorbell is wrongly taken for one of its queue's present life if the host has written
 /// `enable` 65,536 times, or a multiple of that, since it was rung.
 const LIFE: usize = 16;
@@ -90,10 +83,7 @@ const PART_BLOCKS: u64 = 2;
 const PROBE_BLOCKS: u64 = 4;
 const LOG_PROBE: usize = PROBE_BLOCKS.ilog2() as usize;
 const _: () = assert!(LOG_PROBE == 2, "the bits that a number above has");
-/// Bits of what is kept of a ring: its address, and the logarithm of its blocks behind it.
-const RING_BYTES: usize = 9;
-const RING: usize = 8 * RING_BYTES;
-const LOG_AT: usize = 64;
+/// Bits of the binary logarithm of a ring's blocks.
 const LOG: usize = 5;
 /// Bits of a [`Standing`].
 const STANDING: usize = Standing::BITS;
@@ -279,20 +269,10 @@ pub struct Queue {
     pub busy: Signal<Out, Bit>,
 
     // Copies of the queues' entries.
-    #[init(Constant::new(word_of("addr").into()))]
-    word_low: Constant<Bits<4>>,
-    #[init(Constant::new((word_of("addr") + 1).into()))]
-    word_high: Constant<Bits<4>>,
-    #[init(Constant::new(word_of("log_blocks").into()))]
-    word_log: Constant<Bits<4>>,
-    #[init(Constant::new((SendQueueEntry::field("log_blocks").start as u64 % 32).into()))]
-    log_at: Constant<Bits<5>>,
     select: TableSelect,
     cfg_enable: Signal<Local, Bit>,
-    /// Address of each queue's ring, and behind it the logarithm of its blocks.
-    #[init(Ram::new(RamStyle::Ultra))]
-    entry_rings: Ram<RING, RING_BYTES, QUEUE>,
-    unused_ring: Signal<Local, Bits<RING>>,
+    rings: RingTable<QUEUE>,
+    unused_log: Signal<Local, Bits<8>>,
     #[init(Ram::new(RamStyle::Ultra))]
     standings: Ram<STANDING, 1, QUEUE>,
     standing_in: Flatten<Standing, STANDING>,
