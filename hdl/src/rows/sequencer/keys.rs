@@ -151,14 +151,12 @@ impl Logic for Keys {
         self.written_key.next = self.key_write.val();
         self.key_in.record.next = self.written_key.val();
         self.keys.write_lanes.next = bit_cast::<1, 1>(self.key_write.valid.val().into());
-        self.keys.write_address.next = (bit_cast::<PLACE, 8>(self.written_key.val().slot)
-            << 4)
+        self.keys.write_address.next = (bit_cast::<PLACE, 8>(self.written_key.val().slot) << 4)
             | bit_cast::<PLACE, 4>(self.written_key.val().key);
         self.keys.write_data.next = self.key_in.bits.val().get_bits::<KEPT>(PLACE);
         self.keys.read_enable.next = true;
-        self.keys.read_address.next =
-            (bit_cast::<PLACE, 8>(self.taken.q.val().slot) << 4)
-                | bit_cast::<PLACE, 4>(self.key.q.val());
+        self.keys.read_address.next = (bit_cast::<PLACE, 8>(self.taken.q.val().slot) << 4)
+            | bit_cast::<PLACE, 4>(self.key.q.val());
         self.key_out.bits.next =
             bit_cast::<KEY_WRITE_BITS, KEPT>(self.keys.read_data.val()) << PLACE as u64;
         self.unused.next = bit_cast::<21, 8>(self.known_function.q.val().slot)

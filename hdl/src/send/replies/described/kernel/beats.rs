@@ -46,8 +46,7 @@ impl Described {
     /// If both have a beat, the packed one was asked for first.
     #[hdl_gen]
     pub(super) fn offer_beat(&mut self) {
-        self.leaving.input.valid.next =
-            self.pack.out.valid.val() || self.gatherer.out.valid.val();
+        self.leaving.input.valid.next = self.pack.out.valid.val() || self.gatherer.out.valid.val();
         self.leaving.input.data.next = self.gatherer.out.val();
         self.gatherer.out.ready.next = self.leaving.input.ready.val() && !self.pack.out.valid.val();
         self.pack.out.ready.next = self.leaving.input.ready.val();

@@ -246,7 +246,11 @@ fn a_bitmap_whose_beginning_its_key_does_not_have_fails_all_packets() {
                     around.ask(Some(7), (start, bytes), true);
                     around.ask(None, (BASE + 1, 70), true);
                     let got = around.wait(2);
-                    assert_eq!((&got[0], got[1].is_ok()), (&Err(false), true), "{bytes} B at {start}");
+                    assert_eq!(
+                        (&got[0], got[1].is_ok()),
+                        (&Err(false), true),
+                        "{bytes} B at {start}"
+                    );
                 }
             }
         }
