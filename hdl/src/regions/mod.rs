@@ -145,6 +145,3 @@ pub struct Probe {
     /// The key.
     pub key: Bits<32>,
 }
-
-/// Bits of a [`Position`].
-pub const POSITION: usize = KEY_REGION + 64 + GRANULE_INDEX + 33 + 4 + ROW;

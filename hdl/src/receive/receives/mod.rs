@@ -18,7 +18,8 @@
 //! the order of the takes: up to 4 are in use, and one of more than 4 regions, or with a strided one, is alone; a take
 //! beyond that waits, and all behind it. A take that
 //! `follows` finds nothing if the one before it of its queue pair did not. Each placing leads to one or more orders, in
-//! their order, an order in 4 cycles for the first one of a placing, in 2 for others. Payload for dense columns goes to
+//! their order, an order in 5 cycles for the first one of a placing, or in 4 if it needs no receive, in 2 for
+//! others. Payload for dense columns goes to
 //! the transposer, with one order.
 //!
 //! In a queue that is not shared, only the first receive that fails completes until the host enables the queue again:

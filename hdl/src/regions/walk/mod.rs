@@ -206,7 +206,7 @@ pub struct Walk {
     pub back: Flow<In, HandBack>,
     /// With `hands`: a range that is looked up in its key.
     pub probe: Signals<In, Probe>,
-    /// The range of `probe`, three cycles before, may be accessed.
+    /// The range of `probe`, four cycles before, may be accessed.
     pub probed: Signal<Out, Bit>,
 
     /// Of a granule that is asked for: number of the described key's region.

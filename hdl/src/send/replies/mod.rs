@@ -36,7 +36,7 @@
 //!
 //! Contract: an atomic every 7 cycles, a repeated one in up to 36; an acknowledgement every 2 cycles, 2 cycles after it
 //! came. A packet of a READ takes as
-//! many cycles as it has beats of 64 B and 3 more, at least 6, and is offered in the cycle after its last beat. There
+//! many cycles as it has beats of 64 B and 3 more, at least 6, and is offered 2 cycles after its last beat. There
 //! are 64 pages. May stall at any time.
 //! No ready of an input depends on that of an output within a cycle.
 //!

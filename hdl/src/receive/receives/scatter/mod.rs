@@ -1,7 +1,7 @@
 //! Cuts payload along the regions of receives, and completes them.
 //!
 //! Contract: a placing leads to at least one order, the last of which has its `frame_end` and its completion. A placing
-//! with one order takes 4 cycles, each further order 2. A strided region that is begun takes 3 more, a receive's first
+//! with one order takes 5 cycles, or 4 if it needs no receive, each further order 2. A strided region that is begun takes 3 more, a receive's first
 //! one 2. Each of its extents is an
 //! order of its own in every row, unless they are dense columns of at most 64 B: these go to the transposer, with one
 //! order for all bytes of the placing that the region takes,
@@ -49,7 +49,9 @@ const LIFE_BITS: u64 = LIFE as u64;
 pub enum ScatterState {
     /// Waits for a placing, or for a receive that is given up.
     Idle,
-    /// Takes the cursor of the queue pair's receive.
+    /// Waits for the name of the queue pair's receive.
+    Find,
+    /// Takes the cursor of that receive.
     Load,
     /// Begins a strided region.
     Open,
@@ -107,9 +109,9 @@ pub struct Scatter {
     pub next_qp: Signal<Out, Bits<QP>>,
     /// The queue pair of `next_qp`, one cycle before, has a receive in use.
     pub used: Signal<In, Bit>,
-    /// Name of that queue pair's oldest receive; valid with `used`.
+    /// Name of that queue pair's oldest receive, a cycle later; valid if `used` was.
     pub name: Signals<In, Name>,
-    /// First place of that receive; valid with `used`.
+    /// First place of the receive of `name`.
     pub first_region: Signals<In, Span>,
     /// Number of the place that is asked for in the next cycle.
     pub next_span: Signal<Out, Bits<PLACE>>,

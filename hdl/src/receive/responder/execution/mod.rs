@@ -191,6 +191,8 @@ pub struct Execution {
     takes: Signal<Local, Bits<24>>,
     /// Distance of a repeated READ from the expected packet, in sequence numbers.
     behind: Signal<Local, Bits<24>>,
+    /// All packets of the repeated READ were expected before, as known a cycle before.
+    answerable: DFF<Bit>,
 
     verdict: Signal<Local, Verdict>,
     /// The job is a READ or an atomic that is accepted; an atomic that is.

@@ -15,7 +15,7 @@
 //!                             ^------------ bitmaps, pointers (Pack) -------/
 //! ```
 //!
-//! Contract: reads are answered in their order. A read of plain memory takes 2 cycles more than without this block.
+//! Contract: reads are answered in their order. A read of plain memory takes 3 cycles more than without this block.
 //! Before the first packet of a
 //! READ of a described key, the walk takes about 80 cycles, 4 more for each column, and with a bitmap 1 more for each
 //! 64 rows that come before and 1
@@ -28,7 +28,8 @@
 //! say; otherwise the read ends with an error.
 
 use crate::context::{ConfigWrite, QP};
-use crate::primitive::{RamStyle, StreamFifo};
+use crate::primitive::{RamStyle, StreamFifo, StreamStage};
+use crate::receive::record::COLUMN_ROWS;
 use crate::receive::responder::keys::KEY_REGION;
 use crate::receive::transposer::runs::{Planned, ROW, RowShape, Runs};
 use crate::regions::Position;
@@ -185,6 +186,11 @@ pub struct Described {
     steps: Signal<Local, Bit>,
     reads: Signal<Local, Bit>,
     gatherer: Gatherer,
+    /// A run was the last one of its packet: the rows that its packet's runs take are free.
+    frees: DFF<Bit>,
+    freed_rows: DFF<Bits<COLUMN_ROWS>>,
+    /// The beat that is offered. Whether a packet ends with it decides what the collector does in the same cycle.
+    leaving: StreamStage<ReplyBeat>,
 
     // Packets of which a bitmap selects the rows.
     selection: Selection,
