@@ -318,8 +318,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.again.d.next = !self.kept.val();
             // Destinations of a request with ids have one region, the same for all.
             self.turns.d.next =
-                self.shares.val() && self.kept.val() && self.many.val() && self.fits.val();
-            self.log_chunk.d.next = self.log_new.val();
+                self.shares.val() && self.kept.val() && self.many.val() && self.fits.q.val();
+            self.log_chunk.d.next = self.log_new.q.val();
             self.chunk.d.next = 0.into();
             self.state.d.next = ListerState::DestRead;
             // The first windows of the first lists may not be kept any more.
