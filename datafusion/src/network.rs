@@ -19,7 +19,10 @@ use libdrdma::{Context, MacAddress};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::Error;
+use crate::{
+    Error,
+    cpu::{CardClock, CardTime},
+};
 
 /// Slices of simulated time between two ticks while something is under way.
 const SLICES: u32 = 64;
@@ -35,11 +38,12 @@ pub struct Port {
     mac: MacAddress,
     ip: std::net::Ipv4Addr,
     time: Time,
+    card_time: CardTime,
 }
 
 impl Port {
-    fn new(node: &Node, time: Time) -> Self {
-        Self { context: node.context().clone(), mac: node.mac(), ip: node.ip(), time }
+    fn new(node: &Node, time: Time, card_time: CardTime) -> Self {
+        Self { context: node.context().clone(), mac: node.mac(), ip: node.ip(), time, card_time }
     }
 
     /// The open card.
@@ -60,6 +64,11 @@ impl Port {
     /// The time of its network.
     pub fn time(&self) -> &Time {
         &self.time
+    }
+
+    /// CPU time of the thread that does the card's work, and that of the other cards of its network.
+    pub fn card_time(&self) -> Duration {
+        self.card_time.get()
     }
 }
 
@@ -117,6 +126,8 @@ impl Network {
         let stopped = stop.clone();
         let failure = Arc::new(OnceLock::new());
         let failed = failure.clone();
+        let card_time = CardTime::default();
+        let clock = CardClock::new(card_time.clone());
         let thread = thread::Builder::new().name("drdma-network".into()).spawn(move || {
             // The fabric is made on the thread that uses it.
             let fabric = Fabric::new(config, cards).map(|fabric| {
@@ -126,7 +137,7 @@ impl Network {
             match fabric {
                 Ok((fabric, nodes)) => {
                     let _ = made.send(Ok(nodes));
-                    if let Err(error) = pass(fabric, &ticks, &stopped) {
+                    if let Err(error) = pass(fabric, clock, &ticks, &stopped) {
                         let _ = failed.set(error.to_string());
                     }
                 }
@@ -137,7 +148,8 @@ impl Network {
         let nodes = wait.recv().expect("the thread says what it made")?;
         let unpark = thread.thread().clone();
         let time = Time { ticks: watcher, wake: Arc::new(move || unpark.unpark()), failure };
-        let ports = nodes.iter().map(|node| Port::new(node, time.clone())).collect();
+        let port = |node| Port::new(node, time.clone(), card_time.clone());
+        let ports = nodes.iter().map(port).collect();
         Ok(Self { ports, stop, thread: Some(thread) })
     }
 
@@ -161,6 +173,7 @@ impl Drop for Network {
 /// Advances the time of a fabric until `stop` is set.
 fn pass(
     mut fabric: Fabric,
+    mut clock: CardClock,
     ticks: &watch::Sender<u64>,
     stop: &AtomicBool,
 ) -> Result<(), SimulationError> {
@@ -172,7 +185,7 @@ fn pass(
                 break;
             }
         }
-        ticks.send_modify(|tick| *tick += 1);
+        clock.uncounted(|| ticks.send_modify(|tick| *tick += 1));
         if is_idle {
             // A post since the last slice has unparked this thread, so that it does not sleep.
             thread::park_timeout(NAP);
@@ -207,10 +220,12 @@ impl Wired {
             wake: Arc::new(move || kicked.kick()),
             failure: failure.clone(),
         };
-        let port = Port::new(node.node(), time);
+        let card_time = CardTime::default();
+        let clock = CardClock::new(card_time.clone());
+        let port = Port::new(node.node(), time, card_time);
         let stopped = stop.clone();
         let thread = thread::Builder::new().name("drdma-card".into()).spawn(move || {
-            if let Err(error) = pass_wired(node, &ticks, &stopped) {
+            if let Err(error) = pass_wired(node, clock, &ticks, &stopped) {
                 let _ = failure.set(error.to_string());
             }
         });
@@ -237,6 +252,7 @@ impl Drop for Wired {
 /// Advances the time of a card until `stop` is set.
 fn pass_wired(
     mut node: WiredNode,
+    mut clock: CardClock,
     ticks: &watch::Sender<u64>,
     stop: &AtomicBool,
 ) -> std::io::Result<()> {
@@ -246,10 +262,11 @@ fn pass_wired(
         let is_idle = !node.turn()?;
         turns += u32::from(!is_idle);
         if turns >= TURNS || is_idle && turns > 0 {
-            ticks.send_modify(|tick| *tick += 1);
+            clock.uncounted(|| ticks.send_modify(|tick| *tick += 1));
             turns = 0;
         }
         if is_idle {
+            clock.note();
             node.wait(NAP)?;
         }
     }

@@ -228,7 +228,8 @@ impl Rows {
             Ok(Some(ToProducer::Status)) => {
                 let totals = Totals::of(&self.site.port);
                 let most_waiting = self.site.backlog.most();
-                let status = Status { ends: self.site.ends(), totals, most_waiting };
+                let usage = self.site.usage();
+                let status = Status { ends: self.site.ends(), totals, most_waiting, usage };
                 let _ = replies.send(ToConsumer::Status(status));
                 return;
             }

@@ -7,7 +7,7 @@ use std::{io, net::Ipv4Addr};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::{identity::Identity, network::Totals};
+use crate::{cpu::Usage, identity::Identity, network::Totals};
 
 /// Bytes of a message, at most.
 const LONGEST: usize = 16 << 20;
@@ -43,6 +43,8 @@ pub(crate) struct Status {
     pub totals: Totals,
     /// The largest number of bytes of batches that have waited in the worker's memory.
     pub most_waiting: usize,
+    /// CPU time that the worker has used, and rows that it has sent.
+    pub usage: Usage,
 }
 
 /// Message of a consumer.

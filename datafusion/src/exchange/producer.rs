@@ -483,6 +483,7 @@ impl Producer {
         self.counts.appended.add(if appended { rows as usize } else { 0 });
         let bytes = bytes_of(batch) as u64 * rows / batch.num_rows() as u64;
         self.counts.bytes.add(bytes as usize);
+        self.site.count_sent(rows, bytes);
         self.counts.posts.add(sent.requests as usize);
         sent.copied.iter().for_each(|(why, bytes)| self.counts.copied(*why, *bytes));
         self.posted.insert(self.next, (sent.completions, partitions.to_vec()));

@@ -21,6 +21,7 @@ use url::Url;
 use super::{Config, backlog::Backlog, control::Address, spill::Scratch};
 use crate::{
     Directory, Error,
+    cpu::{self, Usage},
     identity::{self, Identity},
     network::Port,
 };
@@ -105,6 +106,8 @@ pub(crate) struct Site {
     next_local: AtomicU64,
     /// Ends of exchanges that are under way.
     ends: AtomicUsize,
+    /// Rows that the card was given to send, and their bytes.
+    sent: (AtomicU64, AtomicU64),
 }
 
 /// An end of an exchange that is under way, as long as it is there.
@@ -150,6 +153,7 @@ impl Site {
             locals: Mutex::default(),
             next_local: AtomicU64::new(1),
             ends: AtomicUsize::new(0),
+            sent: Default::default(),
         })
     }
 
@@ -168,6 +172,21 @@ impl Site {
     /// Ends of exchanges that are under way.
     pub fn ends(&self) -> usize {
         self.ends.load(Ordering::Relaxed)
+    }
+
+    /// Counts rows that the card was given to send.
+    pub fn count_sent(&self, rows: u64, bytes: u64) {
+        self.sent.0.fetch_add(rows, Ordering::Relaxed);
+        self.sent.1.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// What the worker has used since it started.
+    pub fn usage(&self) -> Usage {
+        // The card's time is part of the process's, so it is read first.
+        let card = self.port.card_time();
+        let (rows, bytes) = (&self.sent.0, &self.sent.1);
+        let (rows, bytes) = (rows.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed));
+        Usage { process: cpu::of_process(), card, rows, bytes }
     }
 
     /// A worker's name, for errors.
