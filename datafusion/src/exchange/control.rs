@@ -155,10 +155,25 @@ pub(crate) async fn write<M: Serialize>(
     to: &mut (impl AsyncWrite + Unpin),
     message: &M,
 ) -> io::Result<()> {
-    let mut bytes = vec![0; 4];
-    serde_json::to_writer(&mut bytes, message)?;
-    let len = (bytes.len() - 4) as u32;
-    bytes[..4].copy_from_slice(&len.to_le_bytes());
+    write_all(to, std::slice::from_ref(message)).await
+}
+
+/// Writes messages together.
+///
+/// # Errors
+/// The connection broke.
+pub(crate) async fn write_all<M: Serialize>(
+    to: &mut (impl AsyncWrite + Unpin),
+    messages: &[M],
+) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    for message in messages {
+        let start = bytes.len();
+        bytes.extend([0; 4]);
+        serde_json::to_writer(&mut bytes, message)?;
+        let len = (bytes.len() - start - 4) as u32;
+        bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
+    }
     to.write_all(&bytes).await
 }
 

@@ -196,7 +196,7 @@ impl Producer {
         events: &mut UnboundedReceiver<Event>,
         alive: &mut watch::Receiver<()>,
     ) -> Result<(), Error> {
-        let mut ticks = self.site.port.time().ticks();
+        let waiter = self.site.port.time().waiter(vec![self.cq.clone()]);
         loop {
             self.complete()?;
             self.send()?;
@@ -211,8 +211,8 @@ impl Producer {
                     Some(event) => self.happened(event)?,
                     None => return Ok(()),
                 },
-                ticked = ticks.changed(), if !self.posted.is_empty() => {
-                    ticked.map_err(|_| self.site.port.time().stopped())?;
+                ready = waiter.ready(), if !self.posted.is_empty() => {
+                    ready.map_err(|_| self.site.port.time().stopped())?;
                 }
                 // The query is over, and no task needs the rows that are left.
                 _ = alive.changed() => return Ok(()),
