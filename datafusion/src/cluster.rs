@@ -309,9 +309,8 @@ impl WorkerResolver for Urls {
 fn session(options: &Options, urls: Vec<Url>) -> Result<SessionContext, Error> {
     let mut own = SessionOptions::default();
     own.exchange = options.transport;
-    let config = SessionConfig::new()
-        .with_target_partitions(options.partitions)
-        .with_option_extension(own);
+    let config =
+        SessionConfig::new().with_target_partitions(options.partitions).with_option_extension(own);
     let routes = Routes::new(urls.clone());
     let builder = SessionStateBuilder::new()
         .with_default_features()

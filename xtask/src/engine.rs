@@ -108,7 +108,8 @@ mod tests {
     #[test]
     fn whole_queries_are_measured_in_their_own_profile() {
         let [build, run] = measurement("0.5", "4");
-        let profile = build.windows(2).find_map(|words| (words[0] == "--profile").then_some(words[1]));
+        let profile =
+            build.windows(2).find_map(|words| (words[0] == "--profile").then_some(words[1]));
         let manifest = fs::read_to_string(root().join("datafusion").join("Cargo.toml")).unwrap();
         assert!(manifest.contains(&format!("[profile.{}]", profile.unwrap())));
         assert!(run.starts_with(&build), "what is run is what was built");

@@ -18,11 +18,7 @@ use drdma_arrow::{AppendReceiver, ReceiveError, Receiver};
 use futures::{Stream, stream::BoxStream};
 use libdrdma::{CompletionQueue, KeptRegionError, QueuePair};
 use tokio::{
-    io::BufReader,
-    net::{
-        TcpStream,
-        tcp::{OwnedReadHalf, OwnedWriteHalf},
-    },
+    io::{AsyncRead, AsyncWrite, BufReader},
     sync::mpsc::{self, UnboundedReceiver, UnboundedSender, unbounded_channel},
 };
 
@@ -188,7 +184,7 @@ async fn run(
 /// The control connection to the producer.
 struct Control {
     peer: String,
-    write: OwnedWriteHalf,
+    write: Box<dyn AsyncWrite + Send + Unpin>,
 }
 
 impl Control {
@@ -200,7 +196,7 @@ impl Control {
 }
 
 /// Messages of the control connection, in a channel: reading a message must not be interrupted.
-fn listen(read: OwnedReadHalf) -> mpsc::Receiver<std::io::Result<ToConsumer>> {
+fn listen(read: Box<dyn AsyncRead + Send + Unpin>) -> mpsc::Receiver<std::io::Result<ToConsumer>> {
     let (heard, messages) = mpsc::channel(16);
     tokio::spawn(async move {
         let mut read = BufReader::new(read);
@@ -226,9 +222,7 @@ async fn try_run(
         return Err(Error::Protocol { peer, what: "there is no such worker".into() });
     };
     let broken = |source| Error::Control { peer: peer.clone(), source };
-    let connection = TcpStream::connect(member.exchange).await.map_err(broken)?;
-    connection.set_nodelay(true).map_err(broken)?;
-    let (read, write) = connection.into_split();
+    let (read, write) = site.open(wanted.from, member.exchange).await.map_err(broken)?;
     let mut control = Control { peer: peer.clone(), write };
     let mut messages = listen(read);
 

@@ -67,9 +67,10 @@ fn a_query_is_compared_in_every_way_and_a_wrong_answer_is_an_error() {
     let _turn = turn();
     let lab = Lab::with(options(2));
     let sql = "select l_suppkey, count(*) from lineitem group by l_suppkey";
-    let expected = lab.cluster.coordinator().block_on(async {
-        lab.one.sql(sql).await.unwrap().collect().await.unwrap()
-    });
+    let expected = lab
+        .cluster
+        .coordinator()
+        .block_on(async { lab.one.sql(sql).await.unwrap().collect().await.unwrap() });
     let mut expected = tpch::rows_as_text(&expected).unwrap();
     let compared = whole::compare(&lab.cluster, sql, 1, &expected).unwrap();
     assert!(compared.drdma > Duration::ZERO && compared.drdma < compared.with_card);
