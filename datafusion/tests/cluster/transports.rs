@@ -56,7 +56,7 @@ fn the_cpu_time_of_workers_grows_and_that_of_their_cards_only_if_rows_go_by_them
     run("drdma");
     let by_card = run("drdma");
     let by_flight = run("flight");
-    assert!(by_card.card > Duration::ZERO && by_card.rows > 50_000, "{by_card:?}");
+    assert!(by_card.card > Duration::ZERO && by_card.rows > 30_000, "{by_card:?}");
     assert!(by_card.bytes >= 16 * by_card.rows, "a key and a number are 16 B at least");
     assert_eq!((by_flight.rows, by_flight.bytes), (0, 0));
     assert!(by_flight.card < by_card.card, "{by_flight:?}, {by_card:?}");
