@@ -11,15 +11,14 @@
 //! ```
 //!
 //! The rules are those of [`Walk`], which READs of described keys go by, too. A packet of which a byte cannot be
-//! reached
-//! has no pieces: the answer comes when all pieces are known, and they are kept until it is settled what becomes of the
-//! packet.
+//! reached has no pieces: the answer comes when all pieces are known, and they are kept until it is settled what
+//! becomes of the packet.
 //!
 //! Contract: a packet at a time. It is asked about, answered, and settled, in this order and in cycles of their own;
 //! one that is asked about in two parts is answered twice and settled once. Pieces come in the order of the packets,
 //! after they are settled, one a cycle; up to 4,096 wait, so that each packet has room. An answer takes as long as the
-//! walk, and as long as there is no room for a piece. The regions of a receive
-//! are known from the cycle after their last granule on.
+//! walk, and as long as there is no room for a piece. The regions of a receive are known from the cycle after their
+//! last granule on.
 
 use crate::context::{ConfigWrite, QP, Table};
 use crate::receive::receives::record::{PLACES, ReceiveGranule, SLOT};

@@ -3,13 +3,12 @@
 //! A queue pair has up to four in use, which are used up in the order in which they were taken. A receive of more than
 //! 4 regions, or with a strided region, is in use alone.
 //!
-//! Name and places of a receive lie in a slot, which the receive has until it is used up. There are 4,096 slots of 4 places for
-//! receives of few regions, and 512 of 32 places for the others. A slot of 4 places always becomes free without any
-//! peer's help: if each queue pair has one,
-//! the one that takes a further receive has had the last packet of what it has in use; if none of them takes one, some
-//! queue pair has more than one, and all but the last
-//! of these are used up without help. A slot of 32 places may stay with a queue pair whose peer is silent; while none
-//! is free, an entry that needs one is not taken.
+//! Name and places of a receive lie in a slot, which the receive has until it is used up. There are 4,096 slots of 4
+//! places for receives of few regions, and 512 of 32 places for the others. A slot of 4 places always becomes free
+//! without any peer's help: if each queue pair has one, the one that takes a further receive has had the last packet of
+//! what it has in use; if none of them takes one, some queue pair has more than one, and all but the last of these are
+//! used up without help. A slot of 32 places may stay with a queue pair whose peer is silent; while none is free, an
+//! entry that needs one is not taken.
 //!
 //! Contract: what is asked for comes in the next cycle, with all that was written until then; the name of the oldest
 //! receive and its first place come a cycle later, as the slot must be known. They mean nothing if there is none. A

@@ -1,49 +1,40 @@
 //! Fetches the blocks of send queues' rings, doorbell by doorbell.
 //!
 //! Stands between the registers and the decoder. Doorbells of all queues wait in one FIFO. The blocks that a doorbell
-//! adds to
-//! its ring, a *batch*, are read in pieces of up to 16 blocks, several ahead of the decoder. A batch is served in
-//! one or more *turns*, between which other queues have theirs.
+//! adds to its ring, a *batch*, are read in pieces of up to 16 blocks, several ahead of the decoder. A batch is served
+//! in one or more *turns*, between which other queues have theirs.
 //!
-//! Contract: 1,024 doorbells wait; a doorbell that adds nothing, more than its ring holds, or is for a
-//! halted queue is dropped. One block leaves per cycle while its data are there (one cycle is lost
-//! a turn); a doorbell's first read is requested 4 cycles after the doorbell, and one doorbell is
-//! served in 5 cycles. A turn leaves whole: a queue that halts loses those of its turns that have not begun. Writing a
-//! queue's `enable`
-//! word also drops everything that was rung before.
+//! Contract: 1,024 doorbells wait; a doorbell that adds nothing, more than its ring holds, or is for a halted queue is
+//! dropped. One block leaves per cycle while its data are there (one cycle is lost a turn); a doorbell's first read is
+//! requested 4 cycles after the doorbell, and one doorbell is served in 5 cycles. A turn leaves whole: a queue that
+//! halts loses those of its turns that have not begun. Writing a queue's `enable` word also drops everything that was
+//! rung before.
 //!
 //! *Turns*: a turn is the whole batch if no other queue waits or is being served; otherwise it is *limited*, to 256
 //! blocks, or fewer the more others there are, down to 32. The rest of its batch goes behind the others (`rests`), and
-//! is fetched from where the turn ends, although an entry may reach beyond it. The second half,
-//! [`Batches`], sees the entries: it *cuts* a turn before an entry that is not whole, and also before one with which
-//! the turn
-//! would exceed its share while others wait. It reports where (`cuts`), and drops all that comes of the queue up to the
-//! turn
-//! that is fetched from there, a *fresh* one, which is the next one and long enough for that entry. A turn that
-//! took too long is cut as well; the queue's turns are then as short as that one until its batch is over.
-//! So no entry is ever cut, a queue alone is served without a break, and little is fetched twice if there are several
-//! queues.
-//! A doorbell for a queue that has a rest becomes part of it.
+//! is fetched from where the turn ends, although an entry may reach beyond it. The second half, [`Batches`], sees the
+//! entries: it *cuts* a turn before an entry that is not whole, and also before one with which the turn would exceed
+//! its share while others wait. It reports where (`cuts`), and drops all that comes of the queue up to the turn that is
+//! fetched from there, a *fresh* one, which is the next one and long enough for that entry. A turn that took too long
+//! is cut as well; the queue's turns are then as short as that one until its batch is over. So no entry is ever cut, a
+//! queue alone is served without a break, and little is fetched twice if there are several queues. A doorbell for a
+//! queue that has a rest becomes part of it.
 //!
 //! *Shared queues* take no turns: their requests and those of queue pairs' own queues name the same queue pairs, and
 //! must stay in the order of the posts. A batch of a shared queue begins when all that was rung before it is over,
-//! unless that
-//! is held, and is not cut; what is rung behind it comes behind it.
+//! unless that is held, and is not cut; what is rung behind it comes behind it.
 //!
 //! A doorbell of a queue whose queue pair the keeper *holds* ([`Hold`]) is *parked* when its turn comes, and those of
-//! others go on. Parked
-//! doorbells are tried again in turns, one after every 8 others or when there are no others. 1,024 are parked; if there
-//! is no room for
-//! another, it is served all the same. Doorbells are positions: one that is served behind a newer one of its queue adds
-//! nothing. Shared queues are never parked, and neither is what was fetched.
+//! others go on. Parked doorbells are tried again in turns, one after every 8 others or when there are no others. 1,024
+//! are parked; if there is no room for another, it is served all the same. Doorbells are positions: one that is served
+//! behind a newer one of its queue adds nothing. Shared queues are never parked, and neither is what was fetched.
 //!
 //! A queue pair whose peer is *silent* ([`Silence`]) is *tried*: while others wait its first turn has one entry, and
 //! what is behind that is
 //! *deferred*, which means parked as long as doorbells of others wait, or queue pairs whose peers are not silent have
-//! rests, or blocks on their
-//! way. So one whose peer never answers costs the others an entry or a few, and queue pairs that are all silent take
-//! turns like others. What is deferred still comes before
-//! what a shared queue is rung for later.
+//! rests, or blocks on their way. So one whose peer never answers costs the others an entry or a few, and queue pairs
+//! that are all silent take turns like others. What is deferred still comes before what a shared queue is rung for
+//! later.
 
 use crate::context::{INDEX, QP, QUEUE, RingTable, Stamps, TableSelect};
 use crate::primitive::{Flatten, PromptFifo, Ram, RamStyle, Restore, StreamFifo};

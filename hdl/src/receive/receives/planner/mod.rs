@@ -1,16 +1,15 @@
 //! Decides which blocks of receive queues are read, and when.
 //!
-//! A doorbell makes its queue's blocks known, and the first of them are read at once; the pool lists a queue again
-//! when few of its blocks are left. A read has up to 16 blocks. The more of the pool is free, the more a queue gets:
-//! 112 blocks while three quarters of the pool are free, 64 while half of it is, then 16, then 4, then 1. The last 16
-//! places are for the queue that a
-//! message waits for, which gets a block at a time; so no queue starves because others hold blocks and get no messages.
+//! A doorbell makes its queue's blocks known, and the first of them are read at once; the pool lists a queue again when
+//! few of its blocks are left. A read has up to 16 blocks. The more of the pool is free, the more a queue gets: 112
+//! blocks while three quarters of the pool are free, 64 while half of it is, then 16, then 4, then 1. The last 16
+//! places are for the queue that a message waits for, which gets a block at a time; so no queue starves because others
+//! hold blocks and get no messages.
 //!
 //! Contract: 1,024 doorbells wait. A doorbell is dropped if it does not advance its queue, by up to the ring and no
-//! further than what was
-//! taken, or if its queue is halted or not enabled. A pass over a queue takes 9 cycles, or
-//! more while the pool or `read` is busy, and makes one read; 64 reads may be under way. Doorbells and listed queues
-//! take turns, each in their order.
+//! further than what was taken, or if its queue is halted or not enabled. A pass over a queue takes 9 cycles, or more
+//! while the pool or `read` is busy, and makes one read; 64 reads may be under way. Doorbells and listed queues take
+//! turns, each in their order.
 
 mod kernel;
 
