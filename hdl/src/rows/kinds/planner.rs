@@ -62,7 +62,7 @@ pub struct Planner {
     fills_pack: Pack<16, 7, 112>,
     lasts: [DFF<Bits<4>>; 16],
     /// Number of values before the lane's own, and before each of the lanes.
-    before: Signal<Local, Bits<6>>,
+    values_before: Signal<Local, Bits<6>>,
     is_pair: Signal<Local, Bit>,
     numbers: [DFF<Bits<5>>; 16],
     numbers_pack: Pack<16, 5, 80>,
@@ -108,13 +108,13 @@ impl Logic for Planner {
                 bit_cast::<33, 32>(self.was.val().bytes) + bit_cast::<33, 32>(self.bytes.val());
         }
         self.begin_now.next = self.begin.q.val();
-        self.before.next = self.was.val().values;
+        self.values_before.next = self.was.val().values;
         self.ended.d.next = self.valid.val() && self.last.val();
         if self.valid.val() {
             self.made.d.next = self.was.val();
-            self.made.d.next.values = self.before.val() + 1;
+            self.made.d.next.values = self.values_before.val() + 1;
             if self.is_pair.val() {
-                self.made.d.next.values = self.before.val() + 2;
+                self.made.d.next.values = self.values_before.val() + 2;
                 self.made.d.next.pairs =
                     self.was.val().pairs.replace_bit(self.lane.val().index(), true);
             }
@@ -123,7 +123,7 @@ impl Logic for Planner {
                     self.numbers[k].d.next = NO_VALUE.into();
                 }
                 if self.lane.val() == k.to_bits() {
-                    self.numbers[k].d.next = self.before.val().get_bits::<5>(0);
+                    self.numbers[k].d.next = self.values_before.val().get_bits::<5>(0);
                 }
             }
             self.fill.d.next = bits::<7>(GROUP) + 1;
