@@ -45,6 +45,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && self.head.q.val().sets.any()
             && self.plan_now.val().follows.any()
             && ((self.plan_now.val().starts ^ self.plan_now.val().follows) == 1)
+            && !self.plan_now.val().bits.any()
             && self.lead_lane.val().any();
         self.keeping.next = self.asks_all.q.val()
             && self.judging.val()
