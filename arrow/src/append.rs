@@ -166,6 +166,11 @@ impl AppendReceiver {
         &self.queue
     }
 
+    /// The queue of the receives' completions, for those who wait until there is something to [`poll`](Self::poll).
+    pub fn completions(&self) -> &CompletionQueue {
+        &self.completions
+    }
+
     /// Bytes that were copied so far: rows that arrived when half of the segments were in use, and bits of validity and of
     /// booleans, which arrive as bytes.
     pub fn copied_bytes(&self) -> u64 {

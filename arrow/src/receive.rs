@@ -105,6 +105,11 @@ impl Receiver {
         &self.queue
     }
 
+    /// The queue of the receives' completions, for those who wait until there is something to [`poll`](Self::poll).
+    pub fn completions(&self) -> &CompletionQueue {
+        &self.completions
+    }
+
     /// Bytes that were copied so far.
     pub fn copied_bytes(&self) -> u64 {
         self.copied

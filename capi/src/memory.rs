@@ -119,9 +119,8 @@ pub unsafe extern "C" fn drdma_mr_rkey(mr: *const drdma_mr) -> u32 {
     unsafe { mr.as_ref() }.map_or(0, |mr| mr.memory.rkey())
 }
 
-/// Where the card sees the first byte: what the pointers of a pointer-mapped region count from, and the
-/// address that a peer has for it. 0 if `mr`
-/// is NULL.
+/// Where the card sees the first byte: what the pointers of a pointer-mapped region count from, and the address that a
+/// peer has for it. 0 if `mr` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn drdma_mr_iova(mr: *const drdma_mr) -> u64 {
     // SAFETY: C promises an object.

@@ -24,13 +24,15 @@ use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
 use crate::{
-    Deployment, Error,
+    Deployment, Error, Transport,
     codec::Codec,
+    cpu::Usage,
     deployment::{self, Workers},
     exchange::Config,
     health::{Health, Lost},
     network::Totals,
     planner::{self, Routes},
+    transport::SessionOptions,
     worker::Resolver,
 };
 
@@ -45,6 +47,8 @@ pub struct Options {
     pub partitions: usize,
     /// Bytes of a table's files that are worth a partition of their own. 1 spreads every scan over all workers.
     pub scan_bytes: usize,
+    /// What carries rows from worker to worker. `SET drdma.exchange = ...` changes it for later queries.
+    pub transport: Transport,
     /// Memory and disk of exchanges. On hosts their directory says it.
     pub exchange: Config,
     /// How long a worker may leave a question without an answer, while a query runs, before the query fails.
@@ -59,7 +63,9 @@ impl Options {
     pub fn new(workers: usize, memory: &'static Arena) -> Self {
         let (exchange, patience) = (Config::default(), Duration::from_secs(10));
         let deployment = Deployment::Threads(NetworkConfig::default());
-        Self { workers, deployment, partitions: 2, scan_bytes: 1, exchange, patience, memory }
+        let transport = Transport::Drdma;
+        let (partitions, scan_bytes) = (2, 1);
+        Self { workers, deployment, partitions, scan_bytes, transport, exchange, patience, memory }
     }
 }
 
@@ -135,6 +141,22 @@ impl Cluster {
     pub fn totals(&self) -> Totals {
         let statuses = self.coordinator().block_on(self.health.statuses());
         statuses.into_iter().flatten().map(|status| status.totals).sum()
+    }
+
+    /// What all workers together have used since they started.
+    ///
+    /// # Errors
+    /// A worker does not answer.
+    pub fn usage(&self) -> Result<Usage, Error> {
+        let statuses = self.coordinator().block_on(self.health.statuses());
+        let mut usage = Usage::default();
+        for (worker, status) in statuses.into_iter().enumerate() {
+            let Some(status) = status else {
+                return Err(self.loss((worker, "it does not answer".into())));
+            };
+            usage += status.usage;
+        }
+        Ok(usage)
     }
 
     /// The threads that queries are coordinated on.
@@ -285,7 +307,10 @@ impl WorkerResolver for Urls {
 }
 
 fn session(options: &Options, urls: Vec<Url>) -> Result<SessionContext, Error> {
-    let config = SessionConfig::new().with_target_partitions(options.partitions);
+    let mut own = SessionOptions::default();
+    own.exchange = options.transport;
+    let config =
+        SessionConfig::new().with_target_partitions(options.partitions).with_option_extension(own);
     let routes = Routes::new(urls.clone());
     let builder = SessionStateBuilder::new()
         .with_default_features()

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`cluster`] | workers, and a session that plans for them |
 //! | [`deployment`] | where they run: threads, processes, hosts |
+//! | [`cpu`] | the processor's time |
 //! | [`directory`] | who the workers are, where they are in processes |
 //! | [`network`] | their cards `soft:`, and the threads that let these work |
 //! | `health` | whether the workers are there |
@@ -16,6 +17,8 @@
 //! | [`node`] | the operators that plans show |
 //! | [`passage`] | what of a row goes as it lies, and what is copied |
 //! | [`exchange`] | rows between workers: budgets, credits, ends, failures |
+//! | [`transport`] | rows by the cards, or by the engine's own exchange |
+//! | [`whole`] | the CPU time of whole queries, by either |
 //! | `worker` | the engine's server for plans, and ours for rows |
 #![deny(unsafe_code)]
 
@@ -33,9 +36,12 @@ pub mod node;
 pub mod passage;
 mod planner;
 pub mod tpch;
+pub mod transport;
+pub mod whole;
 mod worker;
 
 pub use cluster::{Cluster, Options};
 pub use deployment::Deployment;
 pub use directory::Directory;
 pub use error::Error;
+pub use transport::Transport;

@@ -4,7 +4,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
@@ -15,15 +15,18 @@ use std::{
 use drdma_abi::register::counter;
 use drdma_fabric::{Fabric, FabricError, NetworkConfig, Node, SimulationError, Wake, WiredNode};
 use drdma_wire::Wire;
-use libdrdma::{Context, MacAddress};
+use libdrdma::{CompletionQueue, Context, MacAddress};
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
-use crate::Error;
+use crate::{
+    Error,
+    cpu::{CardClock, CardTime},
+};
 
-/// Slices of simulated time between two ticks while something is under way.
+/// Slices of simulated time between two looks for completions while something is under way.
 const SLICES: u32 = 64;
-/// Turns of a wired card between two ticks while something is under way.
+/// Turns of a wired card between two looks for completions while something is under way.
 const TURNS: u32 = 16;
 /// Time that the thread sleeps at most where nothing is under way.
 const NAP: Duration = Duration::from_secs(1);
@@ -35,11 +38,12 @@ pub struct Port {
     mac: MacAddress,
     ip: std::net::Ipv4Addr,
     time: Time,
+    card_time: CardTime,
 }
 
 impl Port {
-    fn new(node: &Node, time: Time) -> Self {
-        Self { context: node.context().clone(), mac: node.mac(), ip: node.ip(), time }
+    fn new(node: &Node, time: Time, card_time: CardTime) -> Self {
+        Self { context: node.context().clone(), mac: node.mac(), ip: node.ip(), time, card_time }
     }
 
     /// The open card.
@@ -61,12 +65,17 @@ impl Port {
     pub fn time(&self) -> &Time {
         &self.time
     }
+
+    /// CPU time of the thread that does the card's work, and that of the other cards of its network.
+    pub fn card_time(&self) -> Duration {
+        self.card_time.get()
+    }
 }
 
 /// A handle of the time that passes in a network.
 #[derive(Clone)]
 pub struct Time {
-    ticks: watch::Receiver<u64>,
+    waiters: Arc<Waiters>,
     wake: Arc<dyn Fn() + Send + Sync>,
     failure: Arc<OnceLock<String>>,
 }
@@ -83,15 +92,82 @@ impl Time {
         (self.wake)();
     }
 
-    /// A receiver that changes whenever cards may have made progress.
-    pub fn ticks(&self) -> watch::Receiver<u64> {
-        self.ticks.clone()
+    /// One that waits for completions of these queues.
+    pub(crate) fn waiter(&self, queues: Vec<CompletionQueue>) -> Waiter {
+        let waiting = Arc::new(Waiting { queues, notify: Notify::new() });
+        self.waiters.list().push(waiting.clone());
+        Waiter { waiting, waiters: self.waiters.clone() }
     }
 
-    /// The error for a task that waits for a tick when none comes any more.
+    /// The error for a task that waits for completions when none come any more.
     pub fn stopped(&self) -> Error {
         let reason = self.failure.get().cloned();
         Error::Stopped { reason: reason.unwrap_or_else(|| "the worker ends".into()) }
+    }
+}
+
+/// A task that waits for completions.
+#[derive(Debug)]
+struct Waiting {
+    queues: Vec<CompletionQueue>,
+    notify: Notify,
+}
+
+/// The tasks that wait for completions of a network's cards. The network's thread looks at their queues: if it woke all of
+/// them whenever a card has made progress, each would look, and most in vain.
+#[derive(Debug, Default)]
+struct Waiters {
+    list: Mutex<Vec<Arc<Waiting>>>,
+    /// No more completions come.
+    closed: AtomicBool,
+}
+
+impl Waiters {
+    fn list(&self) -> MutexGuard<'_, Vec<Arc<Waiting>>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes those for whom something has completed.
+    fn look(&self) {
+        for waiting in self.list().iter() {
+            if waiting.queues.iter().any(CompletionQueue::may_have_completion) {
+                waiting.notify.notify_one();
+            }
+        }
+    }
+
+    /// Wakes all, as no more completions come.
+    fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.list().iter().for_each(|waiting| waiting.notify.notify_one());
+    }
+}
+
+/// No more completions come: the network's thread has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closed;
+
+/// Waits for completions of some queues, as long as it is there.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    waiting: Arc<Waiting>,
+    waiters: Arc<Waiters>,
+}
+
+impl Waiter {
+    /// Waits until one of the queues may have something to poll. A wait that is given up loses nothing.
+    pub async fn ready(&self) -> Result<(), Closed> {
+        let is_closed = || self.waiters.closed.load(Ordering::SeqCst);
+        if !is_closed() {
+            self.waiting.notify.notified().await;
+        }
+        if is_closed() { Err(Closed) } else { Ok(()) }
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.waiters.list().retain(|other| !Arc::ptr_eq(other, &self.waiting));
     }
 }
 
@@ -112,11 +188,13 @@ impl Network {
     /// A number of cards that is not possible, or a card that was not opened.
     pub fn new(config: NetworkConfig, cards: usize) -> Result<Self, FabricError> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (ticks, watcher) = watch::channel(0);
+        let waiters = Arc::new(Waiters::default());
         let (made, wait) = mpsc::channel();
         let stopped = stop.clone();
         let failure = Arc::new(OnceLock::new());
-        let failed = failure.clone();
+        let (failed, woken) = (failure.clone(), waiters.clone());
+        let card_time = CardTime::default();
+        let clock = CardClock::new(card_time.clone());
         let thread = thread::Builder::new().name("drdma-network".into()).spawn(move || {
             // The fabric is made on the thread that uses it.
             let fabric = Fabric::new(config, cards).map(|fabric| {
@@ -126,9 +204,10 @@ impl Network {
             match fabric {
                 Ok((fabric, nodes)) => {
                     let _ = made.send(Ok(nodes));
-                    if let Err(error) = pass(fabric, &ticks, &stopped) {
+                    if let Err(error) = pass(fabric, clock, &woken, &stopped) {
                         let _ = failed.set(error.to_string());
                     }
+                    woken.close();
                 }
                 Err(error) => drop(made.send(Err(error))),
             }
@@ -136,8 +215,9 @@ impl Network {
         let thread = thread.expect("the system starts a thread");
         let nodes = wait.recv().expect("the thread says what it made")?;
         let unpark = thread.thread().clone();
-        let time = Time { ticks: watcher, wake: Arc::new(move || unpark.unpark()), failure };
-        let ports = nodes.iter().map(|node| Port::new(node, time.clone())).collect();
+        let time = Time { waiters, wake: Arc::new(move || unpark.unpark()), failure };
+        let port = |node| Port::new(node, time.clone(), card_time.clone());
+        let ports = nodes.iter().map(port).collect();
         Ok(Self { ports, stop, thread: Some(thread) })
     }
 
@@ -161,7 +241,8 @@ impl Drop for Network {
 /// Advances the time of a fabric until `stop` is set.
 fn pass(
     mut fabric: Fabric,
-    ticks: &watch::Sender<u64>,
+    mut clock: CardClock,
+    waiters: &Waiters,
     stop: &AtomicBool,
 ) -> Result<(), SimulationError> {
     while !stop.load(Ordering::Relaxed) {
@@ -172,7 +253,7 @@ fn pass(
                 break;
             }
         }
-        ticks.send_modify(|tick| *tick += 1);
+        clock.uncounted(|| waiters.look());
         if is_idle {
             // A post since the last slice has unparked this thread, so that it does not sleep.
             thread::park_timeout(NAP);
@@ -200,19 +281,22 @@ impl Wired {
     pub fn new(wire: Box<dyn Wire>, number: usize) -> Result<Self, FabricError> {
         let node = WiredNode::open(wire, number)?;
         let (stop, failure) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
-        let (ticks, watcher) = watch::channel(0);
+        let waiters = Arc::new(Waiters::default());
         let (wake, kicked) = (node.wake(), node.wake());
         let time = Time {
-            ticks: watcher,
+            waiters: waiters.clone(),
             wake: Arc::new(move || kicked.kick()),
             failure: failure.clone(),
         };
-        let port = Port::new(node.node(), time);
+        let card_time = CardTime::default();
+        let clock = CardClock::new(card_time.clone());
+        let port = Port::new(node.node(), time, card_time);
         let stopped = stop.clone();
         let thread = thread::Builder::new().name("drdma-card".into()).spawn(move || {
-            if let Err(error) = pass_wired(node, &ticks, &stopped) {
+            if let Err(error) = pass_wired(node, clock, &waiters, &stopped) {
                 let _ = failure.set(error.to_string());
             }
+            waiters.close();
         });
         let thread = Some(thread.expect("the system starts a thread"));
         Ok(Self { port, stop, wake, thread })
@@ -237,19 +321,21 @@ impl Drop for Wired {
 /// Advances the time of a card until `stop` is set.
 fn pass_wired(
     mut node: WiredNode,
-    ticks: &watch::Sender<u64>,
+    mut clock: CardClock,
+    waiters: &Waiters,
     stop: &AtomicBool,
 ) -> std::io::Result<()> {
-    // Turns in which something happened since the last tick.
+    // Turns in which something happened since those that wait were looked for.
     let mut turns = 0;
     while !stop.load(Ordering::Relaxed) {
         let is_idle = !node.turn()?;
         turns += u32::from(!is_idle);
         if turns >= TURNS || is_idle && turns > 0 {
-            ticks.send_modify(|tick| *tick += 1);
+            clock.uncounted(|| waiters.look());
             turns = 0;
         }
         if is_idle {
+            clock.note();
             node.wait(NAP)?;
         }
     }

@@ -21,12 +21,16 @@ use datafusion_distributed::{
 };
 use url::Url;
 
-use crate::node::DrdmaSendExec;
+use crate::{
+    node::DrdmaSendExec,
+    transport::{Transport, transport},
+};
 
 /// Prefix of a URL's fragment if the rows of its stage go by the card.
 const FRAGMENT: &str = "drdma-";
 
-/// Plans as the engine does, then puts [`DrdmaSendExec`] at the heads of stages.
+/// Plans as the engine does, then puts [`DrdmaSendExec`] at the heads of stages, unless the session keeps the engine's
+/// own exchange.
 #[derive(Debug)]
 struct Planner {
     engine: Option<Arc<dyn QueryPlanner + Send + Sync>>,
@@ -47,7 +51,10 @@ impl QueryPlanner for Planner {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let engine = self.engine.as_ref().expect("the session has the engine's planner");
         let plan = engine.create_physical_plan(logical_plan, session).await?;
-        Ok(plan.transform_up(with_card)?.data)
+        match transport(session.config_options()) {
+            Transport::Drdma => Ok(plan.transform_up(with_card)?.data),
+            Transport::Flight => Ok(plan),
+        }
     }
 }
 

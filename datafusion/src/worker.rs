@@ -27,8 +27,8 @@ use datafusion_distributed::{
 use futures::stream::BoxStream;
 use http::HeaderMap;
 use tokio::{
-    io::BufReader,
-    net::{TcpListener, TcpStream},
+    io::{AsyncRead, AsyncWrite, BufReader},
+    net::TcpListener,
     runtime::{Builder, Handle, Runtime},
     sync::{
         mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
@@ -46,7 +46,7 @@ use crate::{
         consumer::{self, Wanted},
         control::{self, Status, Task, ToConsumer, ToProducer},
         producer::{Event, Producer},
-        site::{Member, Site},
+        site::{Ends, Member, Site},
     },
     network::Totals,
     node::{Head, Kind},
@@ -201,14 +201,26 @@ struct Rows {
 
 impl Rows {
     async fn serve(self: Arc<Self>, listener: TcpListener) {
-        while let Ok((connection, _)) = listener.accept().await {
-            tokio::spawn(self.clone().consumer(connection));
+        let mut own = self.site.serve_itself();
+        loop {
+            let (read, write): Ends = tokio::select! {
+                accepted = listener.accept() => {
+                    let Ok((connection, _)) = accepted else { return };
+                    let _ = connection.set_nodelay(true);
+                    let (read, write) = connection.into_split();
+                    (Box::new(read), Box::new(write))
+                }
+                Some(ends) = own.recv() => ends,
+            };
+            tokio::spawn(self.clone().consumer(read, write));
         }
     }
 
-    async fn consumer(self: Arc<Self>, connection: TcpStream) {
-        let _ = connection.set_nodelay(true);
-        let (read, mut write) = connection.into_split();
+    async fn consumer(
+        self: Arc<Self>,
+        read: impl AsyncRead + Send + Unpin,
+        mut write: impl AsyncWrite + Send + Unpin + 'static,
+    ) {
         let (replies, mut to_say) = unbounded_channel::<ToConsumer>();
         tokio::spawn(async move {
             while let Some(message) = to_say.recv().await {
@@ -228,7 +240,8 @@ impl Rows {
             Ok(Some(ToProducer::Status)) => {
                 let totals = Totals::of(&self.site.port);
                 let most_waiting = self.site.backlog.most();
-                let status = Status { ends: self.site.ends(), totals, most_waiting };
+                let usage = self.site.usage();
+                let status = Status { ends: self.site.ends(), totals, most_waiting, usage };
                 let _ = replies.send(ToConsumer::Status(status));
                 return;
             }

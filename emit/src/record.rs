@@ -1,9 +1,9 @@
 //! Records, and ports that are made of them.
 //!
-//! A [`Record`] is a struct of fields. [`Signals`] is one with a signal a field; [`Stream`] has `valid`
-//! and `ready` beside them, [`AxiStream`] `tvalid` and `tready`, [`Flow`] `valid` alone; [`Channel`] is a
-//! stream that any record fits. In Verilog the field
-//! `bytes` of the stream `token` is the port `token$bytes`, and `token_bytes` at the top module.
+//! A [`Record`] is a struct of fields. [`Signals`] is one with a signal a field; [`Stream`] has `valid` and `ready`
+//! beside them, [`AxiStream`] `tvalid` and `tready`, [`Flow`] `valid` alone; [`Channel`] is a stream that any record
+//! fits. In Verilog the field `bytes` of the stream `token` is the port `token$bytes`, and `token_bytes` at the top
+//! module.
 
 use num_bigint::BigUint;
 use rust_hdl_core::prelude::*;

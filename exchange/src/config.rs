@@ -140,8 +140,8 @@ pub struct Config {
 
 impl Config {
     /// What the paper found best, where it applies: messages of 64 KiB on RC and of 4 KiB on UD, a credit for every two
-    /// receives; 16 buffers a peer, 32 to send from, with a pool up to 64 of
-    /// either, 10 s of patience, packets sent again 7 times after 1 ms.
+    /// receives; 16 buffers a peer, 32 to send from, with a pool up to 64 of either, 10 s of patience, packets sent
+    /// again 7 times after 1 ms.
     pub fn new(primitive: Primitive) -> Self {
         let is_datagram = primitive == Primitive::Datagram;
         Self {

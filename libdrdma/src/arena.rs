@@ -54,7 +54,19 @@ pub struct Arena {
     base: AtomicPtr<u8>,
     /// Reserving the arena's memory failed.
     failed: AtomicBool,
-    blocks: Talck<spin::Mutex<()>, ErrOnOom>,
+    blocks: Talck<spin::mutex::Mutex<(), Yielding>, ErrOnOom>,
+}
+
+/// Lets other threads run while the allocator's lock is taken. A thread that spins would keep a processor from the one that
+/// has the lock, for as long as a turn of the scheduler, if there are more threads than processors.
+#[derive(Debug)]
+struct Yielding;
+
+impl spin::RelaxStrategy for Yielding {
+    #[inline]
+    fn relax() {
+        std::thread::yield_now();
+    }
 }
 
 impl std::fmt::Debug for Arena {

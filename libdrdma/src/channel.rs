@@ -377,7 +377,8 @@ impl Shared {
                 self.lock().armed.retain(|other| !other.queue.ptr_eq(&one.queue));
                 continue;
             };
-            if queue.has_completion() {
+            // A queue that another thread uses is looked at again.
+            if queue.has_completion() == Some(true) {
                 // A task is noted before the queue is armed for it, so that none is missed.
                 let event = self.disarm(&one.queue);
                 let tasks = queue.take_tasks();

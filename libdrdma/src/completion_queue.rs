@@ -272,6 +272,12 @@ impl CompletionQueue {
         Ok(completions)
     }
 
+    /// True if there is something to poll, or if another thread is polling the queue or posting to it at this moment, so
+    /// that this is not known. A call takes the time of a look at the queue's memory.
+    pub fn may_have_completion(&self) -> bool {
+        self.inner.has_completion().unwrap_or(true)
+    }
+
     /// Number of signaled requests posted whose completions were not polled yet.
     pub fn outstanding(&self) -> u32 {
         self.inner.outstanding.load(Ordering::Acquire)

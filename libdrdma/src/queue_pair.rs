@@ -40,8 +40,8 @@ const ON: u32 = 2;
 /// `wr_flush_error`. The peer may have got a part of a message. Packets on their way to the wire
 /// still leave; a queue pair that gets its place in the card later is not touched by any of this.
 ///
-/// `'m` is the memory that posted work may read: it stays
-/// borrowed as long as the queue pair lives, or until [`release`](Self::release).
+/// `'m` is the memory that posted work may read: it stays borrowed as long as the queue pair lives,
+/// or until [`release`](Self::release).
 ///
 /// Memory that work was posted from can be neither dropped
 ///

@@ -25,13 +25,17 @@ pub fn run(args: &[String]) -> Result<(), Error> {
         ["--tpch"] => tpch("0.01", "3"),
         ["--tpch", scale] => tpch(scale, "3"),
         ["--tpch", scale, workers] => tpch(scale, workers),
+        ["--cpu"] => cpu("0.1", "3"),
+        ["--cpu", scale] => cpu(scale, "3"),
+        ["--cpu", scale, workers] => cpu(scale, workers),
         ["--measure"] => {
             step("What a row costs, by the card and as the engine has it; about a minute", || {
                 in_folder("run").args(["--quiet", "--package", "drdma-engine-cost"]).run()
             })
         }
         _ => {
-            let text = "`engine` takes nothing, --build, --queries, --check, --tpch [SCALE [WORKERS]] or --measure";
+            let text = "`engine` takes nothing, --build, --queries, --check, --tpch [SCALE [WORKERS]], --measure or \
+                        --cpu [SCALE [WORKERS]]";
             Err(Error::Usage(text.to_owned()))
         }
     }
@@ -63,6 +67,29 @@ fn tpch(scale: &str, workers: &str) -> Result<(), Error> {
     step(&what, run)
 }
 
+/// Whole queries with the engine's own exchange and with the cards, in a build in which all of both is optimised.
+fn cpu(scale: &str, workers: &str) -> Result<(), Error> {
+    let [build, run] = measurement(scale, workers);
+    step("Building the engine, optimised; an hour of a processor the first time", || {
+        in_folder("build").args(build).run()
+    })?;
+    let what = format!(
+        "CPU time of {workers} worker processes for queries of TPC-H at scale {scale}, with Arrow Flight and with the \
+         cards in turns, 18 runs of each query; 5 minutes at scale 0.1, an hour at scale 1"
+    );
+    step(&what, || in_folder("run").args(run).run())
+}
+
+/// The queries of TPC-H that are measured: those that exchange most.
+const HEAVY: &str = "3,4,5,9,10,13,18,21";
+
+/// Arguments of `cargo build` and `cargo run` that measure whole queries.
+fn measurement<'a>(scale: &'a str, workers: &'a str) -> [Vec<&'a str>; 2] {
+    let profile = ["--profile", "measured", "--bin", "drdma-cluster"];
+    let queries = ["--quiet", "--", "--tpch", scale, "--workers", workers, "--cpu", HEAVY];
+    [profile.to_vec(), [&profile[..], &queries].concat()]
+}
+
 /// Cargo in the workspace of the engine.
 fn in_folder(verb: &str) -> Command {
     let manifest = root().join("datafusion").join("Cargo.toml");
@@ -77,6 +104,32 @@ mod tests {
     };
 
     use super::*;
+
+    #[test]
+    fn whole_queries_are_measured_in_their_own_profile() {
+        let [build, run] = measurement("0.5", "4");
+        let profile =
+            build.windows(2).find_map(|words| (words[0] == "--profile").then_some(words[1]));
+        let manifest = fs::read_to_string(root().join("datafusion").join("Cargo.toml")).unwrap();
+        assert!(manifest.contains(&format!("[profile.{}]", profile.unwrap())));
+        assert!(run.starts_with(&build), "what is run is what was built");
+        let queries = ["--tpch", "0.5", "--workers", "4", "--cpu", HEAVY];
+        assert!(run.ends_with(&queries), "{run:?}");
+    }
+
+    #[test]
+    fn what_is_no_task_is_refused_with_all_that_are() {
+        let fails = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            run(&words).expect_err("refused").to_string()
+        };
+        for words in [&["--whole"][..], &["--cpu", "1", "3", "5"], &["--check", "1"]] {
+            let error = fails(words);
+            for task in ["--build", "--queries", "--check", "--tpch", "--measure", "--cpu"] {
+                assert!(error.contains(task), "{task} in {error}");
+            }
+        }
+    }
 
     /// Names of the packages that a crate needs when others use it, and how many of these are optional.
     fn needed(manifest: &str) -> (BTreeSet<&str>, BTreeSet<&str>) {

@@ -36,7 +36,9 @@ Usage: cargo xtask <command>
                       minutes of a processor the first time); --build only builds it, which `drdma
                       cluster` needs, --queries tests small queries alone, as CI does, --check
                       formatting and lints, --tpch [SCALE [WORKERS]] compares all queries of TPC-H
-                      with one process, --measure what a row costs the processor
+                      with one process, --measure what a row costs the processor, --cpu [SCALE
+                      [WORKERS]] what whole queries of TPC-H cost with Arrow Flight and with the cards
+                      (an optimised build: an hour of a processor the first time)
   report [ARGS]       measure the simulated card, and write docs/results.md; --only PART runs some
                       of the experiments and writes nothing but the plots among them (figure-11
                       to figure-15), --explain beside it says where their cycles went, --check

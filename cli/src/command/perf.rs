@@ -43,13 +43,12 @@ const LOOK_CYCLES: u64 = 8;
 
 /// Measure bandwidth: transfers that follow each other as fast as the card sends them.
 ///
-/// A transfer is one message of --size bytes, whose place in memory --region says: where it is sent from, or
-/// where a READ puts it. Atomics are of 8 B. Rates are from the
-/// first doorbell to the last completion: those of rtl: in simulated time, by the card's counter of cycles;
-/// those of a board by the wall. The clock of soft: means nothing: it is shown what was sent and fetched,
-/// without times. The peak is the average of the fastest tenth of the transfers. Peers check every packet,
-/// and in the end that as many messages and bytes arrived as were sent; what READs and atomics bring is
-/// compared with what lies there.
+/// A transfer is one message of --size bytes, whose place in memory --region says: where it is sent from, or where a
+/// READ puts it. Atomics are of 8 B. Rates are from the first doorbell to the last completion: those of rtl: in
+/// simulated time, by the card's counter of cycles; those of a board by the wall. The clock of soft: means nothing: it
+/// is shown what was sent and fetched, without times. The peak is the average of the fastest tenth of the transfers.
+/// Peers check every packet, and in the end that as many messages and bytes arrived as were sent; what READs and
+/// atomics bring is compared with what lies there.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   drdma bw --device rtl: --size 65536

@@ -14,8 +14,12 @@ use clap::Parser;
 use datafusion::{
     arrow::{record_batch::RecordBatch, util::pretty::pretty_format_batches},
     common::exec_datafusion_err,
+    prelude::SessionContext,
 };
-use drdma_datafusion::{Cluster, Deployment, Directory, Error, Options, cluster, deployment, tpch};
+use drdma_datafusion::{
+    Cluster, Deployment, Directory, Error, Options, Transport, cluster, deployment, tpch,
+    whole::{self, Comparison},
+};
 use libdrdma::Arena;
 
 /// What the engine computes lies where the cards read it.
@@ -59,6 +63,10 @@ struct Arguments {
     /// Be that worker of the file, counted from 0, until interrupted.
     #[arg(long, value_name = "NUMBER", requires = "config")]
     serve: Option<usize>,
+    /// What carries rows from worker to worker: drdma, the cards, or flight, the engine's own exchange (Arrow Flight over
+    /// gRPC). `-c "SET drdma.exchange = 'flight'"` changes it for the queries behind it.
+    #[arg(long, value_name = "EXCHANGE", default_value_t)]
+    exchange: Transport,
     /// A query fails when a worker does not answer for so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
@@ -83,6 +91,19 @@ struct Arguments {
     /// Runs these queries of TPC-H (`all`, or numbers such as 1,3,18) and compares each with one process of DataFusion.
     #[arg(long, value_name = "QUERIES", requires = "tpch", conflicts_with = "commands")]
     check: Option<String>,
+    /// Measures the workers' CPU time of these queries of TPC-H (`all`, or numbers such as 1,3,18), in turns with the
+    /// engine's own exchange and with the cards, and compares the rows of each run with one process of DataFusion.
+    #[arg(
+        long, value_name = "QUERIES", requires = "tpch",
+        conflicts_with_all = ["commands", "check", "threads", "exchange"]
+    )]
+    cpu: Option<String>,
+    /// Runs of each query in each way that `--cpu` takes the median of, after one that is not counted.
+    #[arg(
+        long, value_name = "N", default_value_t = 5, requires = "cpu",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    times: u32,
     /// Says nothing but the rows.
     #[arg(short, long)]
     quiet: bool,
@@ -133,6 +154,9 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
     for (table, path) in &tables {
         cluster.register(table, path)?;
     }
+    if arguments.cpu.is_some() {
+        return cpu(&cluster, arguments, &tables, &queries);
+    }
     if !queries.is_empty() {
         return check(&cluster, arguments, &tables, &queries);
     }
@@ -158,6 +182,7 @@ fn options(arguments: &Arguments, directory: Option<Directory>) -> Result<Option
     let mut options = Options::new(arguments.workers, &MEMORY);
     options.partitions = arguments.partitions;
     options.patience = Duration::from_secs(arguments.patience);
+    options.transport = arguments.exchange;
     options.exchange.backlog = arguments.backlog.saturating_mul(MIB);
     options.exchange.disk = arguments.disk.saturating_mul(MIB as u64);
     options.exchange.directory = arguments.spill_directory.clone();
@@ -194,17 +219,19 @@ fn without<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     first.eq_ignore_ascii_case(word).then_some(rest)
 }
 
-/// The queries of TPC-H that are to be checked, by their numbers.
+/// The queries of TPC-H that are to be checked or measured, by their numbers.
 fn queries(arguments: &Arguments) -> Result<Vec<usize>, Error> {
-    let Some(check) = &arguments.check else { return Ok(Vec::new()) };
-    if check == "all" {
+    let Some(listed) = arguments.check.as_ref().or(arguments.cpu.as_ref()) else {
+        return Ok(Vec::new());
+    };
+    if listed == "all" {
         return Ok((1..=tpch::QUERIES.len()).collect());
     }
     let number = |text: &str| match text.trim().parse() {
         Ok(number @ 1..=22) => Ok(number),
         _ => Err(exec_datafusion_err!("`{text}` is no query of TPC-H: 1 to 22, or all").into()),
     };
-    check.split(',').map(number).collect()
+    listed.split(',').map(number).collect()
 }
 
 /// Table and path of an argument.
@@ -269,6 +296,42 @@ fn with_progress<R>(cluster: &Cluster, quiet: bool, work: impl FnOnce() -> R) ->
     })
 }
 
+/// A session of one process with the tables.
+fn one_process(
+    cluster: &Cluster,
+    arguments: &Arguments,
+    tables: &[(String, String)],
+) -> Result<SessionContext, Error> {
+    let one = cluster::one_process(arguments.partitions);
+    for (table, path) in tables {
+        cluster.coordinator().block_on(cluster::register(&one, table, path))?;
+    }
+    Ok(one)
+}
+
+/// Measures the workers' CPU time of queries, and prints a line for each and their sum.
+fn cpu(
+    cluster: &Cluster,
+    arguments: &Arguments,
+    tables: &[(String, String)],
+    queries: &[usize],
+) -> Result<bool, Error> {
+    let one = one_process(cluster, arguments, tables)?;
+    println!("{}\n{}", Comparison::LEGEND, Comparison::TITLE);
+    let mut sum = Comparison::default();
+    for number in queries {
+        let sql = tpch::QUERIES[number - 1];
+        let expected =
+            cluster.coordinator().block_on(async { one.sql(sql).await?.collect().await })?;
+        let expected = tpch::rows_as_text(&expected)?;
+        let compared = whole::compare(cluster, sql, arguments.times as usize, &expected)?;
+        println!("q{number:<3}{compared}");
+        sum += compared;
+    }
+    println!("all {sum}");
+    Ok(true)
+}
+
 /// Compares queries with one process. False if any differs.
 fn check(
     cluster: &Cluster,
@@ -276,10 +339,7 @@ fn check(
     tables: &[(String, String)],
     queries: &[usize],
 ) -> Result<bool, Error> {
-    let one = cluster::one_process(arguments.partitions);
-    for (table, path) in tables {
-        cluster.coordinator().block_on(cluster::register(&one, table, path))?;
-    }
+    let one = one_process(cluster, arguments, tables)?;
     let mut differ = 0;
     for number in queries {
         let sql = tpch::QUERIES[number - 1];

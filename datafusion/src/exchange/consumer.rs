@@ -16,13 +16,9 @@ use datafusion::{
 };
 use drdma_arrow::{AppendReceiver, ReceiveError, Receiver};
 use futures::{Stream, stream::BoxStream};
-use libdrdma::{KeptRegionError, QueuePair};
+use libdrdma::{CompletionQueue, KeptRegionError, QueuePair};
 use tokio::{
-    io::BufReader,
-    net::{
-        TcpStream,
-        tcp::{OwnedReadHalf, OwnedWriteHalf},
-    },
+    io::{AsyncRead, AsyncWrite, BufReader},
     sync::mpsc::{self, UnboundedReceiver, UnboundedSender, unbounded_channel},
 };
 
@@ -188,18 +184,19 @@ async fn run(
 /// The control connection to the producer.
 struct Control {
     peer: String,
-    write: OwnedWriteHalf,
+    write: Box<dyn AsyncWrite + Send + Unpin>,
 }
 
 impl Control {
-    async fn say(&mut self, message: &ToProducer) -> Result<(), Error> {
-        let said = control::write(&mut self.write, message).await;
+    /// Sends messages together.
+    async fn say(&mut self, messages: &[ToProducer]) -> Result<(), Error> {
+        let said = control::write_all(&mut self.write, messages).await;
         said.map_err(|source| Error::Control { peer: self.peer.clone(), source })
     }
 }
 
 /// Messages of the control connection, in a channel: reading a message must not be interrupted.
-fn listen(read: OwnedReadHalf) -> mpsc::Receiver<std::io::Result<ToConsumer>> {
+fn listen(read: Box<dyn AsyncRead + Send + Unpin>) -> mpsc::Receiver<std::io::Result<ToConsumer>> {
     let (heard, messages) = mpsc::channel(16);
     tokio::spawn(async move {
         let mut read = BufReader::new(read);
@@ -225,9 +222,7 @@ async fn try_run(
         return Err(Error::Protocol { peer, what: "there is no such worker".into() });
     };
     let broken = |source| Error::Control { peer: peer.clone(), source };
-    let connection = TcpStream::connect(member.exchange).await.map_err(broken)?;
-    connection.set_nodelay(true).map_err(broken)?;
-    let (read, write) = connection.into_split();
+    let (read, write) = site.open(wanted.from, member.exchange).await.map_err(broken)?;
     let mut control = Control { peer: peer.clone(), write };
     let mut messages = listen(read);
 
@@ -241,7 +236,7 @@ async fn try_run(
     };
     let Wanted { task, start, end, partitions, .. } = wanted.clone();
     let from = (site.number, name);
-    control.say(&ToProducer::Open { task, start, end, partitions, from }).await?;
+    control.say(&[ToProducer::Open { task, start, end, partitions, from }]).await?;
 
     let (schema, mut inbox) = match hear(messages.recv().await, wanted, &peer)? {
         ToConsumer::Accept { schema, message_bytes, address, may_append } => {
@@ -257,7 +252,7 @@ async fn try_run(
                         Inbox::new(site, &schema, wanted.end - wanted.start, may_append)?;
                     site.connect(&mut inbox.pairs, &address, &peer)?;
                     let (address, appended) = (site.address(&inbox.pairs), inbox.is_appended());
-                    control.say(&ToProducer::Connect { address, appended }).await?;
+                    control.say(&[ToProducer::Connect { address, appended }]).await?;
                     Some(inbox)
                 }
                 None => None,
@@ -275,7 +270,8 @@ async fn try_run(
     };
 
     let mut exchange = Exchange { schema, sinks, counts, start: wanted.start as u16 };
-    let (mut ticks, is_local) = (site.port.time().ticks(), inbox.is_none());
+    let (queues, is_local) = (inbox.as_ref().map(Inbox::completions), inbox.is_none());
+    let waiter = site.port.time().waiter(queues.unwrap_or_default());
     // `silent`: the producer sends no more messages. `empty`: a task of this worker hands over no more batches.
     let (mut silent, mut empty) = (false, !is_local);
     loop {
@@ -299,18 +295,36 @@ async fn try_run(
                 Err(error) => return Err(error),
             },
             Some(taken) = takes.recv() => {
-                if let Some(message) = exchange.taken(taken) {
+                let mut messages = Vec::new();
+                add_message(&mut messages, exchange.taken(taken));
+                while let Ok(taken) = takes.try_recv() {
+                    add_message(&mut messages, exchange.taken(taken));
+                }
+                if !messages.is_empty() {
                     // If the producer is gone, that is noticed when its messages are read.
-                    let _ = control.say(&message).await;
+                    let _ = control.say(&messages).await;
                 }
             }
             local = locals.recv(), if !empty => match local {
                 Some((partition, batch)) => exchange.arrived(partition - exchange.start, batch)?,
                 None => empty = true,
             },
-            ticked = ticks.changed(), if !is_local => ticked.map_err(|_| site.port.time().stopped())?,
+            ready = waiter.ready(), if !is_local => ready.map_err(|_| site.port.time().stopped())?,
         }
     }
+}
+
+/// Adds a message to those that are sent together. Credits of a partition, one behind the other, become one.
+fn add_message(messages: &mut Vec<ToProducer>, message: Option<ToProducer>) {
+    let Some(message) = message else { return };
+    if let ToProducer::Credit { partition, rows } = message
+        && let Some(ToProducer::Credit { partition: before, rows: sum }) = messages.last_mut()
+        && *before == partition
+    {
+        *sum += rows;
+        return;
+    }
+    messages.push(message);
 }
 
 /// The message of the producer, or the error that stands for its absence.
@@ -390,6 +404,16 @@ impl Inbox {
                     }
                 }
                 Ok(None)
+            }
+        }
+    }
+
+    /// The completion queues of what is received.
+    fn completions(&self) -> Vec<CompletionQueue> {
+        match &self.receivers {
+            Receivers::Batches(receiver) => vec![receiver.completions().clone()],
+            Receivers::Appended(receivers, _) => {
+                receivers.iter().map(|receiver| receiver.completions().clone()).collect()
             }
         }
     }

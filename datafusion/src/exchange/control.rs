@@ -7,7 +7,7 @@ use std::{io, net::Ipv4Addr};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::{identity::Identity, network::Totals};
+use crate::{cpu::Usage, identity::Identity, network::Totals};
 
 /// Bytes of a message, at most.
 const LONGEST: usize = 16 << 20;
@@ -43,6 +43,8 @@ pub(crate) struct Status {
     pub totals: Totals,
     /// The largest number of bytes of batches that have waited in the worker's memory.
     pub most_waiting: usize,
+    /// CPU time that the worker has used, and rows that it has sent.
+    pub usage: Usage,
 }
 
 /// Message of a consumer.
@@ -153,10 +155,25 @@ pub(crate) async fn write<M: Serialize>(
     to: &mut (impl AsyncWrite + Unpin),
     message: &M,
 ) -> io::Result<()> {
-    let mut bytes = vec![0; 4];
-    serde_json::to_writer(&mut bytes, message)?;
-    let len = (bytes.len() - 4) as u32;
-    bytes[..4].copy_from_slice(&len.to_le_bytes());
+    write_all(to, std::slice::from_ref(message)).await
+}
+
+/// Writes messages together.
+///
+/// # Errors
+/// The connection broke.
+pub(crate) async fn write_all<M: Serialize>(
+    to: &mut (impl AsyncWrite + Unpin),
+    messages: &[M],
+) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    for message in messages {
+        let start = bytes.len();
+        bytes.extend([0; 4]);
+        serde_json::to_writer(&mut bytes, message)?;
+        let len = (bytes.len() - start - 4) as u32;
+        bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
+    }
     to.write_all(&bytes).await
 }
 

@@ -84,9 +84,14 @@ impl Waiting {
     /// The rows cannot be taken out of the batch.
     pub fn rows_of(&self, partition: u16) -> Result<RecordBatch, ArrowError> {
         let Selection::Ids(ids) = &self.selection else { return Ok(self.batch.clone()) };
-        let is_its = |(_, id): &(u32, &u8)| u16::from(**id) == partition;
-        let rows = (0..).zip(ids.iter()).filter(is_its).map(|(row, _)| row);
-        take_record_batch(&self.batch, &UInt32Array::from_iter_values(rows))
+        // Without a branch for each row, which would be mispredicted often.
+        let (mut rows, mut count) = (vec![0; ids.len()], 0);
+        for (row, id) in (0..).zip(ids.iter()) {
+            rows[count] = row;
+            count += usize::from(u16::from(*id) == partition);
+        }
+        rows.truncate(count);
+        take_record_batch(&self.batch, &UInt32Array::from(rows))
     }
 }
 

@@ -196,7 +196,7 @@ impl Producer {
         events: &mut UnboundedReceiver<Event>,
         alive: &mut watch::Receiver<()>,
     ) -> Result<(), Error> {
-        let mut ticks = self.site.port.time().ticks();
+        let waiter = self.site.port.time().waiter(vec![self.cq.clone()]);
         loop {
             self.complete()?;
             self.send()?;
@@ -211,8 +211,8 @@ impl Producer {
                     Some(event) => self.happened(event)?,
                     None => return Ok(()),
                 },
-                ticked = ticks.changed(), if !self.posted.is_empty() => {
-                    ticked.map_err(|_| self.site.port.time().stopped())?;
+                ready = waiter.ready(), if !self.posted.is_empty() => {
+                    ready.map_err(|_| self.site.port.time().stopped())?;
                 }
                 // The query is over, and no task needs the rows that are left.
                 _ = alive.changed() => return Ok(()),
@@ -483,6 +483,7 @@ impl Producer {
         self.counts.appended.add(if appended { rows as usize } else { 0 });
         let bytes = bytes_of(batch) as u64 * rows / batch.num_rows() as u64;
         self.counts.bytes.add(bytes as usize);
+        self.site.count_sent(rows, bytes);
         self.counts.posts.add(sent.requests as usize);
         sent.copied.iter().for_each(|(why, bytes)| self.counts.copied(*why, *bytes));
         self.posted.insert(self.next, (sent.completions, partitions.to_vec()));

@@ -2,9 +2,10 @@
 
 use std::{
     collections::HashMap,
+    fmt, io,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
@@ -15,12 +16,17 @@ use libdrdma::{
     Access, CompletionQueue, MacAddress, ProtectionDomain, QueuePair, QueuePairAttributes,
     SharedReceiveQueue,
 };
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, duplex},
+    net::TcpStream,
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+};
 use url::Url;
 
 use super::{Config, backlog::Backlog, control::Address, spill::Scratch};
 use crate::{
     Directory, Error,
+    cpu::{self, Usage},
     identity::{self, Identity},
     network::Port,
 };
@@ -34,6 +40,13 @@ const RNR_TIMER: u8 = 12;
 
 /// Channel for rows from a worker to itself: batches of a partition.
 pub(crate) type Local = UnboundedSender<(u16, RecordBatch)>;
+
+/// Bytes of messages of a connection of a worker with itself that may wait to be read.
+const PIPE_BYTES: usize = 16 << 10;
+
+/// An end of a connection beside the rows: where its messages come from, and where they go. The other end notices when
+/// either is dropped.
+pub(crate) type Ends = (Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>);
 
 /// A worker of the cluster.
 #[derive(Clone, Debug)]
@@ -80,7 +93,6 @@ impl Link {
 }
 
 /// State that the exchanges of a worker share: its card, its memory, and the addresses of all workers.
-#[derive(Debug)]
 pub(crate) struct Site {
     /// The worker's number.
     pub number: usize,
@@ -103,8 +115,18 @@ pub(crate) struct Site {
     /// Exchanges with this worker itself, by the consumer's name for them.
     locals: Mutex<HashMap<u64, Local>>,
     next_local: AtomicU64,
+    /// Where connections of the worker with itself go, once it serves.
+    server: OnceLock<UnboundedSender<Ends>>,
     /// Ends of exchanges that are under way.
     ends: AtomicUsize,
+    /// Rows that the card was given to send, and their bytes.
+    sent: (AtomicU64, AtomicU64),
+}
+
+impl fmt::Debug for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site").field("number", &self.number).finish_non_exhaustive()
+    }
 }
 
 /// An end of an exchange that is under way, as long as it is there.
@@ -149,7 +171,9 @@ impl Site {
             quiet,
             locals: Mutex::default(),
             next_local: AtomicU64::new(1),
+            server: OnceLock::new(),
             ends: AtomicUsize::new(0),
+            sent: Default::default(),
         })
     }
 
@@ -168,6 +192,47 @@ impl Site {
     /// Ends of exchanges that are under way.
     pub fn ends(&self) -> usize {
         self.ends.load(Ordering::Relaxed)
+    }
+
+    /// Connections of the worker with itself, for its server to take.
+    pub fn serve_itself(&self) -> UnboundedReceiver<Ends> {
+        let (server, connections) = unbounded_channel();
+        let _ = self.server.set(server);
+        connections
+    }
+
+    /// Connects to a worker's server for rows. A connection of a worker with itself needs no socket.
+    ///
+    /// # Errors
+    /// The worker cannot be reached.
+    pub async fn open(&self, worker: usize, at: SocketAddr) -> io::Result<Ends> {
+        if worker == self.number
+            && let Some(server) = self.server.get()
+        {
+            let ((near, theirs), (ours, far)) = (duplex(PIPE_BYTES), duplex(PIPE_BYTES));
+            // Without a server the connection is closed at once.
+            let _ = server.send((Box::new(theirs), Box::new(far)));
+            return Ok((Box::new(ours), Box::new(near)));
+        }
+        let connection = TcpStream::connect(at).await?;
+        connection.set_nodelay(true)?;
+        let (read, write) = connection.into_split();
+        Ok((Box::new(read), Box::new(write)))
+    }
+
+    /// Counts rows that the card was given to send.
+    pub fn count_sent(&self, rows: u64, bytes: u64) {
+        self.sent.0.fetch_add(rows, Ordering::Relaxed);
+        self.sent.1.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// What the worker has used since it started.
+    pub fn usage(&self) -> Usage {
+        // The card's time is part of the process's, so it is read first.
+        let card = self.port.card_time();
+        let (rows, bytes) = (&self.sent.0, &self.sent.1);
+        let (rows, bytes) = (rows.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed));
+        Usage { process: cpu::of_process(), card, rows, bytes }
     }
 
     /// A worker's name, for errors.

@@ -7,6 +7,7 @@ mod lab;
 mod processes;
 mod queries;
 mod spill;
+mod transports;
 
 use libdrdma::Arena;
 

@@ -2,11 +2,12 @@
 //!
 //! Tables of thousands of entries are memories of block RAM or UltraRAM, one for each reader, all of which have the
 //! same writer. [`Table`] is such a memory, which is read a cycle ahead; a [`ByteTable`] holds several of them side by
-//! side. [`Flags`] has a bit for each entry that blocks set and the host clears, [`Stamps`] distinguishes successive
+//! side. [`RingTable`] has the rings of queues. [`Flags`] has a bit for each entry that blocks set and the host clears, [`Stamps`] distinguishes successive
 //! contexts of one entry, and [`States`] has the flags that the whole card shares.
 
 pub mod byte_table;
 pub mod flags;
+pub mod ring_table;
 pub mod select;
 pub mod stamps;
 pub mod states;
@@ -16,6 +17,7 @@ pub(crate) mod testing;
 
 pub use byte_table::ByteTable;
 pub use flags::Flags;
+pub use ring_table::RingTable;
 pub use select::TableSelect;
 pub use stamps::Stamps;
 pub use states::States;

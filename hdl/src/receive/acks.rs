@@ -1,14 +1,11 @@
 //! Buffers ACKs and NAKs that have come for the sending side, which takes longer over one than the wire.
 //!
 //! Contract: takes one in each cycle while `roomy`, which does not count up to [`SLACK`] later ones. The first is at
-//! the output 5 cycles later. They
-//! leave in order, with one exception: an ACK takes the place of its queue pair's ACK that still waits, and the higher
-//! sequence
-//! number counts. An ACK covers all before it, so nothing is lost by that. A NAK waits until what came before it for
-//! its queue pair has
-//! left; whatever comes behind a NAK of the same queue pair waits until the NAK has left, and all behind a waiting one
-//! wait as well. At most one waits for each queue pair, so that
-//! there is always room for the next ACK.
+//! the output 5 cycles later. They leave in order, with one exception: an ACK takes the place of its queue pair's ACK
+//! that still waits, and the higher sequence number counts. An ACK covers all before it, so nothing is lost by that. A
+//! NAK waits until what came before it for its queue pair has left; whatever comes behind a NAK of the same queue pair
+//! waits until the NAK has left, and all behind a waiting one wait as well. At most one waits for each queue pair, so
+//! that there is always room for the next ACK.
 //!
 //! Each belongs to the entry that its queue pair had when it came: it is dropped if the host has written to the entry
 //! since.

@@ -40,26 +40,22 @@ const NUMBER: usize = 25;
 ///
 /// Queue pairs whose numbers have the same low 12 bits are in a list, linked in both directions, so that a queue pair
 /// enters and leaves it in 4 cycles, however long the list is. Two searches are under way: the younger one reads which
-/// queue pair is the first
-/// of its list, the older one compares numbers. Numbers that differ in their low 12 bits do not delay each other.
-/// Of several live queue pairs with the same number one is found.
+/// queue pair is the first of its list, the older one compares numbers. Numbers that differ in their low 12 bits do not
+/// delay each other. Of several live queue pairs with the same number one is found.
 ///
 /// A queue pair is live from the write of the word that makes its entry valid until the next write of a word of it.
 ///
 /// Contract: words with numbers are written at least 4 cycles apart. With `step`, a search for `qpn` begins, and the
-/// result of the one that
-/// began two steps before is used up; `step` comes only while `settled`. A step a cycle; a search takes a cycle more
-/// for each queue pair
-/// before its own in the list, and up to 6 more when a number changes meanwhile. While tables are cleared nothing is
-/// found.
+/// result of the one that began two steps before is used up; `step` comes only while `settled`. A step a cycle; a
+/// search takes a cycle more for each queue pair before its own in the list, and up to 6 more when a number changes
+/// meanwhile. While tables are cleared nothing is found.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; `step`; `search`, `qpn`.
 ///
 /// # Outputs
 /// `settled`: the result of the older search is there, or there is no such search. `hit` and `qp`: the live queue pair
-/// with that number.
-/// `next_qp`: the value of `qp` in the next cycle.
+/// with that number. `next_qp`: the value of `qp` in the next cycle.
 #[derive(LogicBlock, BlockDefault)]
 #[check(QP == 12 && QueuePairEntry::field("qpn").start % 32 == 0)]
 pub struct Finder {

@@ -1,18 +1,14 @@
 //! Chooses which packets that met congestion are answered with a congestion notification packet (DCQCN's notification
-//! point;
-//! docs/semantics.md, "Congestion control").
+//! point; docs/semantics.md, "Congestion control").
 //!
 //! Stands beside the responder: the parser names the queue pair of every right packet and acknowledgement that met
-//! congestion; notices
-//! go to the packetizer, which sends them between acknowledgements.
+//! congestion; notices go to the packetizer, which sends them between acknowledgements.
 //!
 //! Contract: takes a packet in each cycle. A notice is at the output 3 cycles after its packet was named. There is none
-//! if the queue
-//! pair's last one was made less than `interval` cycles before. 16 notices wait; while there is no room for another,
-//! none is made, and
-//! none counts as made. Each belongs to the entry that its queue pair had when the packet came. A notice may also be
-//! left out if
-//! its queue pair's last one was made a multiple of 2^32 cycles (17 s) before.
+//! if the queue pair's last one was made less than `interval` cycles before. 16 notices wait; while there is no room
+//! for another, none is made, and none counts as made. Each belongs to the entry that its queue pair had when the
+//! packet came. A notice may also be left out if its queue pair's last one was made a multiple of 2^32 cycles (17 s)
+//! before.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
 use crate::primitive::StreamFifo;

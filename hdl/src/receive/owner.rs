@@ -52,8 +52,8 @@ pub struct Address {
 }
 
 /// Finds the queue pair of a frame: a live one with its number and transport and, on RC and UC, of the peer that the
-/// frame comes from. A
-/// congestion notification packet is for a queue pair of RC or UC. Queue keys are not compared here.
+/// frame comes from. A congestion notification packet is for a queue pair of RC or UC. Queue keys are not compared
+/// here.
 ///
 /// Contract: as that of [`Finder`]. `address` belongs to the search that began two steps before.
 ///

@@ -22,8 +22,8 @@ pub const STORE_WORD: usize = STORE - 6;
 /// Bits of the place of a byte in the memory of columns.
 pub use crate::transpose::PLACE;
 /// First address at which the DMA engine sees the memory of columns: behind completions, in the last 16 KiB of an
-/// address space as large as the frame store. So both memories end at the
-/// same address, and an access beyond the end is cut in the same way for both.
+/// address space as large as the frame store. So both memories end at the same address, and an access beyond the end is
+/// cut in the same way for both.
 pub const COLUMNS_AT: u64 = (1 << STORE) - (1 << PLACE);
 /// Bits of a count of rows of the memory of columns.
 pub const COLUMN_ROWS: usize = 8;
@@ -40,8 +40,7 @@ pub const APPEND: usize = APPEND_REGIONS.index_bits();
 /// Bits of the number of a word in an append region's entry.
 pub const APPEND_WORD: usize = 7;
 /// Bits of an append region's life: how often the host has written its last word. Leftovers of an earlier life are
-/// recognized
-/// by it, unless a multiple of 65,536 lives lie between.
+/// recognized by it, unless a multiple of 65,536 lives lie between.
 pub const APPEND_LIFE: usize = 16;
 /// Longest payload of a packet, in bytes: the longest MTU. A longer payload is reported as one byte more.
 pub const LONGEST: u64 = 4096;
@@ -209,8 +208,7 @@ pub struct Receipt {
 /// A run of bytes of the frame store, or of the memory of columns, that goes to one place of host memory.
 ///
 /// For a dense column, scatter gives the transposer an order of `column` without bytes, which stands for the runs of
-/// its job: see
-/// [`ColumnWriter`](super::transposer::writer::ColumnWriter).
+/// its job: see [`ColumnWriter`](super::transposer::writer::ColumnWriter).
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct WriteOrder {
     /// Address in host memory of the first byte.
@@ -412,8 +410,7 @@ pub struct RegionSettle {
 }
 
 /// A piece of the payload of a [`Placing`] with `pieces`, or a dense column. In the second case all columns of the
-/// region follow each other, in the order of a row, and
-/// the payload of the placing is divided between them.
+/// region follow each other, in the order of a row, and the payload of the placing is divided between them.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct PiecePlace {
     /// Address in host memory of the piece; of a column, of its value in the row in which the payload begins.

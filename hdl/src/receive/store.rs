@@ -1,14 +1,12 @@
 //! The frame store: holds 128 KiB of frames as they came, from the wire to host memory.
 //!
 //! The parser writes a word of 64 B a cycle, and knows which words are in use. The writer reads rows for the DMA
-//! engine, in
-//! two segments of 64 B: word `w` lies in segment `w mod 2`, row `w / 2`, so that byte `A` has Corundum's
+//! engine, in two segments of 64 B: word `w` lies in segment `w mod 2`, row `w / 2`, so that byte `A` has Corundum's
 //! address `A`. The engine needs no alignment, so payload is never moved within a word.
 //!
 //! Contract: a write is accepted in any cycle and takes effect at its end. Each segment reads a row in any cycle,
-//! whatever the
-//! other one does, and has it at the output two cycles later. The transposer reads a word in a cycle in which the
-//! writer does not read its segment. A word must not be written while a read of it is under way: the parser
+//! whatever the other one does, and has it at the output two cycles later. The transposer reads a word in a cycle in
+//! which the writer does not read its segment. A word must not be written while a read of it is under way: the parser
 //! gives a frame's words to no other frame before the writer has freed them.
 
 use drdma_emit::prelude::*;

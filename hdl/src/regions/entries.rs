@@ -37,8 +37,7 @@ pub struct KeyWord {
 /// Keeps the regions of 512 described keys.
 ///
 /// Contract: a granule comes in the cycle after it was asked for. `valid` is that of its region: the last word of the
-/// entry is 1. After
-/// a reset no region is valid once all tables are cleared.
+/// entry is 1. After a reset no region is valid once all tables are cleared.
 ///
 /// # Inputs
 /// `clk`; `cfg`; `word`; `region`, `granule`.

@@ -2,10 +2,9 @@
 //! "Receives").
 //!
 //! [`walk`] has the rules. The answers to READs of described keys are fetched with it
-//! ([`send::replies`](crate::send::replies)), and what is received
-//! into described keys and into receives with bitmaps or pointers is placed with it
-//! ([`receive::pieces`](crate::receive::pieces)).
-//! [`entries`] keeps the regions of described keys.
+//! ([`send::replies`](crate::send::replies)), and what is received into described keys and into
+//! receives with bitmaps or pointers is placed with it
+//! ([`receive::pieces`](crate::receive::pieces)). [`entries`] keeps the regions of described keys.
 
 use crate::context::QP;
 use crate::receive::responder::keys::KEY_REGION;
@@ -145,6 +144,3 @@ pub struct Probe {
     /// The key.
     pub key: Bits<32>,
 }
-
-/// Bits of a [`Position`].
-pub const POSITION: usize = KEY_REGION + 64 + GRANULE_INDEX + 33 + 4 + ROW;

@@ -1,6 +1,5 @@
 //! Cuts payload into packets and makes frames of them: cut at the MTU and at the ends of messages, numbered, with
-//! headers and ICRC.
-//! Answers of the responder are sent between these packets.
+//! headers and ICRC. Answers of the responder are sent between these packets.
 
 pub mod answers;
 pub mod keeper;
@@ -10,8 +9,7 @@ pub mod replies;
 pub mod segmenter;
 
 /// Bits of the number of a payload page: 512 pages of 4 KiB, each the payload of a packet. All widths and depths that
-/// concern pages follow from this one, except
-/// those of [`PAGE_ROW`] and [`PAGE_PAIR`].
+/// concern pages follow from this one, except those of [`PAGE_ROW`] and [`PAGE_PAIR`].
 ///
 /// 64 destinations whose messages are open hold a page each; the others keep the wire busy from one burst of
 /// full pages to the next.

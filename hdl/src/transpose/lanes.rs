@@ -10,14 +10,12 @@ const PIECE: usize = 32 + 4 + PLACE + 1;
 const COUNT: usize = 4;
 
 /// Keeps up to 8 pieces in each of 16 lanes, and lets the oldest one of a lane go if it clashes with that of no lane
-/// before it. In every
-/// other cycle the lanes behind it count instead: with one order alone, the same lanes would always wait.
+/// before it. In every other cycle the lanes behind it count instead: with one order alone, the same lanes would always
+/// wait.
 ///
 /// `flows`, from registers: every lane has room, and a beat is accepted at the end of this cycle, if there is one. A
-/// beat has a piece for every lane;
-/// one of which no byte counts takes its place nevertheless, so that every lane knows where a job ends. What goes is at
-/// the outputs a cycle later. `ended` comes
-/// with the last piece of a job.
+/// beat has a piece for every lane; one of which no byte counts takes its place nevertheless, so that every lane knows
+/// where a job ends. What goes is at the outputs a cycle later. `ended` comes with the last piece of a job.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lanes {
     /// Clock.

@@ -1,6 +1,5 @@
 //! Writes pieces of values into a memory of banks, 16 a cycle. So rows become columns on the receive path, and columns
-//! become rows when a described key is
-//! READ.
+//! become rows when a described key is READ.
 //!
 //! Stands behind the blocks that cut values into pieces. [`PieceBanks`] is for the
 //! [transposer](crate::receive::transposer), whose pieces go to any bytes; [`WordBanks`], half as
@@ -11,9 +10,8 @@
 //! ```
 //!
 //! Contract: a beat of 16 pieces a cycle while `flows`, which comes from registers. Pieces that would meet in a bank
-//! take turns. `done`, a pulse, comes
-//! when the last beat of a job is in the memory, in the order of jobs. The memory can be read at any time, a row a
-//! cycle; of [`PieceBanks`] one row for each segment of 64 B, two cycles later.
+//! take turns. `done`, a pulse, comes when the last beat of a job is in the memory, in the order of jobs. The memory
+//! can be read at any time, a row a cycle; of [`PieceBanks`] one row for each segment of 64 B, two cycles later.
 
 use crate::primitive::{ColumnMemory, Crossbar};
 use drdma_emit::prelude::*;

@@ -22,9 +22,9 @@ const WRITTEN: usize = 2;
 /// banks of block RAM.
 ///
 /// Contract: a beat of 16 words a cycle while `flows`, which comes from registers. Words in different rows of a bank
-/// take turns; those in one row have no byte in common. Up to 8
-/// wait in each of 16 lanes. `done`, a pulse, comes when the last beat of a job is in the memory, in the order of jobs.
-/// A row is read in a cycle, and is there in the next one.
+/// take turns; those in one row have no byte in common. Up to 8 wait in each of 16 lanes. `done`, a pulse, comes when
+/// the last beat of a job is in the memory, in the order of jobs. A row is read in a cycle, and is there in the next
+/// one.
 ///
 /// # Inputs
 /// `clk`, `rst`; `valid`, `over`, `bytes`, `masks`, `places`; `read_enable`, `read_row`.

@@ -141,13 +141,10 @@ impl CompletionQueueInner {
         }
     }
 
-    /// True if there is something to poll.
-    pub fn has_completion(&self) -> bool {
-        let Ok(state) = self.state.try_lock() else {
-            // Another thread polls or posts; waiting threads learn of the completion at the next
-            // look.
-            return false;
-        };
+    /// True if there is something to poll. `None`: another thread polls or posts, so that this is
+    /// not known.
+    pub fn has_completion(&self) -> Option<bool> {
+        let state = self.state.try_lock().ok()?;
         let halted = |number: &u32| {
             let queue = state.queues[*number as usize].as_ref();
             queue.is_some_and(|queue| queue.oldest().is_some())
@@ -156,10 +153,12 @@ impl CompletionQueueInner {
             let queue = state.receives[*number as usize].as_ref();
             queue.is_some_and(|queue| queue.is_busy())
         };
-        !state.pending.is_empty()
-            || self.phase_word(&state).is_some()
-            || state.halted.iter().any(halted)
-            || state.halted_receives.iter().any(halted_receives)
+        Some(
+            !state.pending.is_empty()
+                || self.phase_word(&state).is_some()
+                || state.halted.iter().any(halted)
+                || state.halted_receives.iter().any(halted_receives),
+        )
     }
 
     /// True if something is posted that was not polled.

@@ -196,8 +196,8 @@ impl<'m, I: PartitionId> Partitioned<'m, I> {
 }
 
 /// A partitioned region, ready to be posted any number of times. It borrows its memory regions, or
-/// keeps them: [`Memory`].
-/// Made by [`Partitioned`], which checks it, or by [`PartitionedRegion::unchecked`].
+/// keeps them: [`Memory`]. Made by [`Partitioned`], which checks it, or by
+/// [`PartitionedRegion::unchecked`].
 ///
 /// It is not a [`Region`](crate::Region): one request has one, which all its destinations share.
 ///

@@ -1,16 +1,14 @@
 //! The bound: the least time of a run, before which no schedule of reads and frames ends.
 //!
-//! A run begins with the doorbell and ends with the last byte on the wire, after a time T. Let L be the
-//! host's round trip. A card knows nothing before its request is back: L after the doorbell. Requests say
-//! where the data are, or (pointer-mapped regions) where it is said where they are. So no byte of payload
-//! is in the card before `R * L`, with R 2, or 3 for pointers, or 1 for data in
-//! the request; this is the run's *first latency*, which no
-//! card can avoid and which is taken out of every rate once.
+//! A run begins with the doorbell and ends with the last byte on the wire, after a time T. Let L be the host's round
+//! trip. A card knows nothing before its request is back: L after the doorbell. Requests say where the data are, or
+//! (pointer-mapped regions) where it is said where they are. So no byte of payload is in the card before `R * L`, with
+//! R 2, or 3 for pointers, or 1 for data in the request; this is the run's *first latency*, which no card can avoid and
+//! which is taken out of every rate once.
 //!
 //! **Wire.** Before that time there is nothing on the wire but the headers of one frame, because each
-//! frame needs payload of its own, and frames do not mix. All other bytes (headers, preamble, gap, FCS)
-//! take their time on a wire of 100 Gb/s:
-//! `T >= R * L + wire - headers`.
+//! frame needs payload of its own, and frames do not mix. All other bytes (headers, preamble, gap, FCS) take their time
+//! on a wire of 100 Gb/s: `T >= R * L + wire - headers`.
 //!
 //! **Fetch.** Let S be the reads of any schedule; every needed byte is in one of them, none is longer than
 //! the host allows or crosses a page. A read of `n` bytes has a tag and `n` of the bytes in flight for
@@ -21,12 +19,11 @@
 //! - `sum (L + x(n)) * n / bytes <= W`,
 //! - `sum x(n) <= W`.
 //!
-//! With weights `u, v, w >= 0` whose sum is 1 the weighted sum of the left sides is at most W, too, and it is a
-//! sum over reads of a cost that depends on each one's length alone. [`cover`] finds a cost below which no
-//! list of reads covers the needed bytes. Whatever the weights, this is a bound; the largest is taken
-//! over weights of tags and bytes, and of tags and link. The needed bytes are requests, indexes (bitmaps, ids,
-//! pointers) and data:
-//! `T >= fetch(all)`, `T >= L + fetch(indexes and data)`, `T >= (R - 1) * L + fetch(data)`.
+//! With weights `u, v, w >= 0` whose sum is 1 the weighted sum of the left sides is at most W, too, and it is a sum
+//! over reads of a cost that depends on each one's length alone. [`cover`] finds a cost below which no list of reads
+//! covers the needed bytes. Whatever the weights, this is a bound; the largest is taken over weights of tags and bytes,
+//! and of tags and link. The needed bytes are requests, indexes (bitmaps, ids, pointers) and data: `T >= fetch(all)`,
+//! `T >= L + fetch(indexes and data)`, `T >= (R - 1) * L + fetch(data)`.
 //!
 //! **Chains.** A record's address is read with the record before it. So the last of `h` records of a chain behind an
 //! array of pointers is in the card after `2 + h` round trips, and whatever else is read meanwhile

@@ -4,8 +4,13 @@
 //! `is_direct` the ring of `direct`, after 2 cycles. A step counts from the third cycle after it on, and is for the
 //! ring of `queue` of the cycle before it.
 
-use crate::context::{CQ, INDEX, QUEUE, Table};
+use crate::context::{CQ, INDEX, QUEUE, RingTable, Table, TableSelect};
+use drdma_abi::Layout;
+use drdma_abi::register::{CompletionQueueEntry, SendQueueEntry};
 use drdma_emit::prelude::*;
+
+/// Bits of the binary logarithm of a ring's entries.
+const LOG: usize = 5;
 
 /// Completion rings; see the module.
 ///
@@ -14,7 +19,7 @@ use drdma_emit::prelude::*;
 ///
 /// # Outputs
 /// `addr`, `lap`, `full`.
-#[derive(LogicBlock, Default)]
+#[derive(LogicBlock, BlockDefault)]
 pub struct Rings {
     /// Clock.
     pub clk: Signal<In, Clock>,
@@ -47,11 +52,18 @@ pub struct Rings {
     /// With `restart_valid`: the completion queue.
     pub restart_index: Signal<In, Bits<CQ>>,
 
+    select: TableSelect,
+    #[init(word_of::<SendQueueEntry>("completion_queue"))]
+    cq_word: Constant<Bits<4>>,
+    #[init(bit_of::<SendQueueEntry>("completion_queue"))]
+    cq_at: Constant<Bits<5>>,
+    #[init(word_of::<CompletionQueueEntry>("consumer"))]
+    consumer_word: Constant<Bits<4>>,
     cqs: Table<CQ, QUEUE>,
-    // The ring of the queue of a cycle before: its base, the logarithm of its size, and its positions.
-    low: Table<32, CQ>,
-    high: Table<32, CQ>,
-    log: Table<5, CQ>,
+    // The ring of the queue of a cycle before, and its positions.
+    rings: RingTable<CQ>,
+    unused_log: Signal<Local, Bits<8>>,
+    log: Signal<Local, Bits<LOG>>,
     consumer: Table<32, CQ>,
     producer: Table<32, CQ>,
     cq: DFF<Bits<CQ>>,
@@ -61,35 +73,37 @@ pub struct Rings {
     next_full: DFF<Bit>,
     ring: Signal<Local, Bits<CQ>>,
     written: Signal<Local, Bits<CQ>>,
-    base: Signal<Local, Bits<64>>,
     one: Signal<Local, Bits<32>>,
     size: Signal<Local, Bits<32>>,
-    place: Signal<Local, Bits<32>>,
+    entry: Signal<Local, Bits<32>>,
+}
+
+fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
+    Constant::new((L::field(field).start as u64 / 32).into())
+}
+
+fn bit_of<L: Layout>(field: &str) -> Constant<Bits<5>> {
+    Constant::new((L::field(field).start as u64 % 32).into())
 }
 
 impl Logic for Rings {
     #[hdl_gen]
     fn update(&mut self) {
         // Words that the host wrote.
+        self.select.valid.next = self.cfg_valid.val();
+        self.select.number.next = self.cfg_table.val();
+        self.select.word.next = self.cfg_word.val();
         self.cqs.write_enable.next =
-            self.cfg_valid.val() && (self.cfg_table.val() == 2) && (self.cfg_word.val() == 2);
+            self.select.send_queue.val() && (self.cfg_word.val() == self.cq_word.val());
         self.cqs.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
-        self.cqs.write_data.next = self.cfg_data.val().get_bits::<CQ>(16);
+        self.cqs.write_data.next = self.cfg_data.val().get_bits::<CQ>(self.cq_at.val().index());
         self.written.next = self.cfg_index.val().get_bits::<CQ>(0);
-        self.low.write_enable.next =
-            self.cfg_valid.val() && (self.cfg_table.val() == 3) && (self.cfg_word.val() == 0);
-        self.low.write_address.next = self.written.val();
-        self.low.write_data.next = self.cfg_data.val();
-        self.high.write_enable.next =
-            self.cfg_valid.val() && (self.cfg_table.val() == 3) && (self.cfg_word.val() == 1);
-        self.high.write_address.next = self.written.val();
-        self.high.write_data.next = self.cfg_data.val();
-        self.log.write_enable.next =
-            self.cfg_valid.val() && (self.cfg_table.val() == 3) && (self.cfg_word.val() == 2);
-        self.log.write_address.next = self.written.val();
-        self.log.write_data.next = self.cfg_data.val().get_bits::<5>(0);
+        self.rings.selected.next = self.select.completion_queue.val();
+        self.rings.word.next = self.cfg_word.val();
+        self.rings.index.next = self.written.val();
+        self.rings.data.next = self.cfg_data.val();
         self.consumer.write_enable.next =
-            self.cfg_valid.val() && (self.cfg_table.val() == 3) && (self.cfg_word.val() == 5);
+            self.select.completion_queue.val() && (self.cfg_word.val() == self.consumer_word.val());
         self.consumer.write_address.next = self.written.val();
         self.consumer.write_data.next = self.cfg_data.val();
 
@@ -99,21 +113,17 @@ impl Logic for Rings {
         if self.is_direct.val() {
             self.ring.next = self.direct.val();
         }
-        self.low.ahead.next = self.ring.val();
-        self.high.ahead.next = self.ring.val();
-        self.log.ahead.next = self.ring.val();
+        self.rings.ahead.next = self.ring.val();
+        self.unused_log.next = self.rings.log.val();
+        self.log.next = self.rings.log.val().get_bits::<LOG>(0);
         self.consumer.ahead.next = self.ring.val();
         self.producer.ahead.next = self.ring.val();
         self.cq.d.next = self.ring.val();
-        self.base.next = (bit_cast::<64, 32>(self.high.read_data.val()) << 32)
-            | bit_cast::<64, 32>(self.low.read_data.val());
-
         self.one.next = 1.into();
-        self.size.next = self.one.val() << self.log.read_data.val();
-        self.place.next = self.producer.read_data.val() & (self.size.val() - 1);
-        self.next_lap.d.next =
-            self.producer.read_data.val().get_bit(self.log.read_data.val().index());
-        self.next_addr.d.next = self.base.val() + (bit_cast::<64, 32>(self.place.val()) << 5);
+        self.size.next = self.one.val() << self.log.val();
+        self.entry.next = self.producer.read_data.val() & (self.size.val() - 1);
+        self.next_lap.d.next = self.producer.read_data.val().get_bit(self.log.val().index());
+        self.next_addr.d.next = self.rings.addr.val() + (bit_cast::<64, 32>(self.entry.val()) << 5);
         self.next_full.d.next =
             (self.producer.read_data.val() - self.consumer.read_data.val()) >= self.size.val();
         self.lap.next = self.next_lap.q.val();

@@ -19,13 +19,11 @@
 //! in its request: `inline_write` has brought them; they are kept by slot and read as the beat leaves. A beat with
 //! bytes in the memory, but without its first one there, begins with 4 bytes that the sequencer has made.
 //!
-//! Contract: up to a beat a cycle, in order; a beat follows its addresses after 10 cycles; may stall
-//! at any time. With fewer than 16 `words`, a beat of w words (quads with a byte) takes ceil(w / `words`)
-//! cycles in stage `p`, and so does the payload behind it. At most 32 beats are at work, and all their bytes have room
-//! behind the crossbar, so
-//! that no quad waits for one that cannot advance. A beat of a window with failed reads takes a cycle
-//! for each of these and 3 more. `window_free` says that the last beat of a window, and with it all
-//! before, have left the memory.
+//! Contract: up to a beat a cycle, in order; a beat follows its addresses after 10 cycles; may stall at any time. With
+//! fewer than 16 `words`, a beat of w words (quads with a byte) takes ceil(w / `words`) cycles in stage `p`, and so
+//! does the payload behind it. At most 32 beats are at work, and all their bytes have room behind the crossbar, so that
+//! no quad waits for one that cannot advance. A beat of a window with failed reads takes a cycle for each of these and
+//! 3 more. `window_free` says that the last beat of a window, and with it all before, have left the memory.
 //!
 //! Stages: `p` holds a beat, waits for its window and looks for failed reads; the groups take it from
 //! there to the complete beat; `out` is the output register.
@@ -89,8 +87,7 @@ struct Note {
 /// Bits of a [`Note`].
 const NOTE: usize = 138 + DEST_COUNT;
 /// Bits of a count of beats with made bytes that wait: twice as many as a window has beats, so that a window that is
-/// not closed never
-/// has all of them.
+/// not closed never has all of them.
 const MADE: usize = 12;
 const MADE_COUNT: usize = MADE + 1;
 /// Bits of the bytes that are made for a beat, at most.

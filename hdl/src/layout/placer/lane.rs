@@ -1,20 +1,30 @@
 //! The translation of one lane: from a block of host memory to its place in the segmented memory.
 
-use crate::primitive::BitRange;
+use super::SLOT;
+use crate::primitive::{BitRange, Lutram};
 use drdma_emit::prelude::*;
 
+/// Bits of an entry and a place, as they are kept.
+const KEPT: usize = 8 + 13;
+
 /// Holds the entry and the place of the block that the lane works on, and collects which of its words are needed. When
-/// another block is loaded, or the window closes, the collected words wait in a second register until they are taken.
+/// another block is loaded, the lane goes back to a block, or the window closes, the collected words wait in a second
+/// register until they are taken. Entry and place of the last block of each slot are kept.
 ///
-/// Combinational from `place` and `offset` to `ram`; one piece a cycle. Must not be loaded or closed while `waiting`.
+/// Combinational from `place`, `slot` and `offset` to `ram`; one piece a cycle. Must not be loaded, sent back or closed
+/// while `waiting`.
 #[derive(LogicBlock, Default)]
 pub struct Lane {
     /// Clock.
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// `load`, `piece` and `close` are valid.
+    /// `load`, `back`, `piece` and `close` are valid.
     pub step: Signal<In, Bit>,
+    /// Slot of the block that is loaded, or of the piece's block.
+    pub slot: Signal<In, Bits<SLOT>>,
+    /// The lane goes back to the block of the slot, with a piece.
+    pub back: Signal<In, Bit>,
     /// Another block is loaded.
     pub load: Signal<In, Bit>,
     /// With `load`: entry of the block, under the parity of its window.
@@ -41,7 +51,8 @@ pub struct Lane {
     pub taken: Signal<In, Bit>,
     active: DFF<Bit>,
     current_entry: DFF<Bits<8>>,
-    current_place: DFF<Bits<13>>,
+    kept: Lutram<KEPT, SLOT, 1>,
+    changes: Signal<Local, Bit>,
     words: DFF<Bits<64>>,
     held: DFF<Bit>,
     held_entry: DFF<Bits<8>>,
@@ -55,10 +66,18 @@ pub struct Lane {
 impl Logic for Lane {
     #[hdl_gen]
     fn update(&mut self) {
-        self.start.next = self.current_place.q.val();
+        self.kept.read_address[0].next = self.slot.val();
+        self.kept.write_address.next = self.slot.val();
+        self.kept.write_data.next =
+            (bit_cast::<KEPT, 8>(self.entry.val()) << 13) | bit_cast::<KEPT, 13>(self.place.val());
+        self.kept.write_enable.next = self.step.val() && self.load.val();
+        self.changes.next = self.load.val() || self.back.val();
+        self.start.next = self.kept.read_data[0].val().get_bits::<13>(0);
         self.old.next = self.words.q.val();
         if self.load.val() {
             self.start.next = self.place.val();
+        }
+        if self.changes.val() {
             self.old.next = 0.into();
         }
         self.ram.next =
@@ -80,12 +99,13 @@ impl Logic for Lane {
             if self.load.val() {
                 self.active.d.next = true;
                 self.current_entry.d.next = self.entry.val();
-                self.current_place.d.next = self.place.val();
+            } else if self.back.val() {
+                self.current_entry.d.next = self.kept.read_data[0].val().get_bits::<8>(13);
             }
             if self.close.val() {
                 self.active.d.next = false;
             }
-            if (self.load.val() || self.close.val())
+            if (self.changes.val() || self.close.val())
                 && self.active.q.val()
                 && self.words.q.val().any()
             {

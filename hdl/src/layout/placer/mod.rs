@@ -16,8 +16,12 @@
 //! again, whichever lane and destination asks for it.
 //!
 //! **Throughput.** A beat a cycle, plus a cycle if some of its fragments cross into the next block, plus a cycle for
-//! each block but the first that it needs and whose number its lane did not have just before (lanes with the same block
-//! count once). Boxes: 2 cycles a block, and 2 for each further run. A change of window costs about 10 cycles.
+//! each block but the first that it needs and that its lane does not know (lanes with the same block count once). Of
+//! each window a lane knows the last block of each of 8 *slots*; a block's slot is the lower bits of its number. So a
+//! lane that goes through 2 KiB again and again asks for their blocks once. The words that lanes need of blocks which
+//! they leave are stored two blocks a cycle, one of even lanes and one of odd ones; a lane waits for that before it
+//! changes its block again. Boxes: 2 cycles a block, and 2 for each further run. A change of window costs about 10
+//! cycles.
 //!
 //! **Latency.** A beat is held until its window closes, because its bytes are not read before. A lone request's box
 //! comes 19 cycles after its beat; while no other window is free, it waits for one.
@@ -62,9 +66,21 @@ const ENTRIES: usize = 112;
 /// Bits that pass beside fragments: dest 10, slot 8, bytes 7, unit_end, message_start, message_end, request_end,
 /// dest_end, message_bytes 32, status 8, bad_dest.
 const FIELDS: usize = 70 + DEST_COUNT;
+/// Bits of the number of a block's slot. Each lane keeps the last block of every slot.
+const SLOT: usize = 3;
+/// Slots of a lane.
+const SLOTS: usize = 1 << SLOT;
+/// Bits of the slots of all lanes.
+const ALL_SLOTS: usize = SLOT * LANES;
+/// Bits of a block's number above its slot.
+const TAG: usize = 56 - SLOT;
 /// Bits of pieces on their way: offsets in their blocks 128, lengths 112, positions 96, fields, lanes used 16, end of
-/// beat.
-const PIECES: usize = SHAPE + LANES + 1;
+/// beat, lanes that return to a block 16, slots 48.
+const PIECES: usize = SHAPE + 2 * LANES + ALL_SLOTS + 1;
+/// Bit of pieces at which the lanes start that return to a block.
+const BACK: usize = SHAPE + LANES + 1;
+/// Bit of pieces at which the slots of the lanes' blocks start.
+const SLOTS_AT: usize = BACK + LANES;
 /// Bit at which the place of an answer starts, behind its pieces and lanes.
 const PLACE: usize = PIECES + LANES;
 /// Bits of an answer: pieces, lanes, place 13, entry 8, entries 7, two flags.
@@ -178,6 +194,7 @@ impl Logic for Placer {
         self.planner.more_pieces.next = self.splitter.more_pieces.val();
         self.planner.piece_used.next = self.splitter.piece_used.val();
         self.planner.piece_same.next = self.splitter.piece_same.val();
+        self.planner.piece_moves.next = self.splitter.piece_moves.val();
         self.planner.piece_offset.next = self.splitter.piece_offset.val();
         self.planner.piece_len.next = self.splitter.piece_len.val();
         self.planner.piece_pos.next = self.splitter.piece_pos.val();

@@ -1,8 +1,9 @@
 //! Decides which blocks to ask for, and when a window ends.
 //!
-//! Pieces whose lanes all know their block pass at one a cycle. For the others one block a cycle is asked for, for all
-//! lanes that need it. Pieces go along with their last question, so that the directory's answers arrive with them and
-//! nothing needs to wait.
+//! A lane knows the last block of each of its 8 slots; a block's slot is the lower bits of its number. Pieces whose
+//! lanes all know their block pass at one a cycle. For the others one block a cycle is asked for, for all lanes that
+//! need it. Pieces go along with their last question, so that the directory's answers arrive with them and nothing
+//! needs to wait.
 //!
 //! A window whose last request has ended is closed if no beat comes within 4 cycles, which the splitter reports, so
 //! that the request does not wait. While no other window could be opened it stays open: small requests that come
@@ -16,14 +17,18 @@
 //! full, a *probe* asks without the right to a new entry. If it fails, the window is closed, and the pieces are placed
 //! anew in the next one.
 
-use super::{FIELDS, LANES, PIECES};
+use super::{ALL_SLOTS, FIELDS, LANES, PIECES, SLOT, SLOTS};
 
-/// Bits that pass beside a piece: fields, lanes used, end of beat.
-const REST: usize = FIELDS + LANES + 1;
+/// Bits that pass beside a piece: fields, lanes used, end of beat, lanes that return to a block, slots of the blocks.
+const REST: usize = FIELDS + 2 * LANES + ALL_SLOTS + 1;
 /// Bit of `REST` at which the lanes used start.
 const USED_AT: u64 = FIELDS as u64;
 /// Bit of `REST` that is the end of the beat.
 const END_AT: u64 = (FIELDS + LANES) as u64;
+/// Bit of `REST` at which the lanes start that return to a block.
+const BACK_AT: u64 = END_AT + 1;
+/// Bit of `REST` at which the slots of the blocks start.
+const SLOTS_AT: u64 = BACK_AT + LANES as u64;
 
 use crate::primitive::{Concat, Pack, Select};
 use drdma_emit::prelude::*;
@@ -46,8 +51,10 @@ pub struct Planner {
     pub piece_ready: Signal<Out, Bit>,
     /// Bit `i`: lane `i` has a piece.
     pub piece_used: Signal<In, Bits<LANES>>,
-    /// Bit `i`: the block of lane `i` is that of its last piece.
+    /// Bit `i`: the block of lane `i` is that of its last piece in the same slot.
     pub piece_same: Signal<In, Bits<LANES>>,
+    /// Bit `i`: the last piece of lane `i` had another slot.
+    pub piece_moves: Signal<In, Bits<LANES>>,
     /// Number of each lane's block.
     pub piece_block: [Signal<In, Bits<56>>; LANES],
     /// Lanes with the same block as lane `i`, one bit each.
@@ -111,8 +118,12 @@ pub struct Planner {
     pub answered_lanes: Signal<In, Bits<LANES>>,
 
     open: DFF<Bit>,
-    /// Lanes that know the block of their last piece in this window.
-    known: DFF<Bits<LANES>>,
+    /// For each lane: slots whose last block it knows in this window.
+    known: [DFF<Bits<SLOTS>>; LANES],
+    knows: Pack<LANES, 1, LANES>,
+    slots: Pack<LANES, SLOT, ALL_SLOTS>,
+    /// Lanes that return to a block that they know.
+    back: Signal<Local, Bits<LANES>>,
     /// Lanes of the present pieces whose question was asked.
     asked: DFF<Bits<LANES>>,
     /// No question was asked for the present pieces.
@@ -163,8 +174,20 @@ impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
         // Which lanes must ask, which one is first, and which share its block.
-        self.need.next = (self.piece_used.val() & !(self.piece_same.val() & self.known.q.val()))
+        for i in 0..16 {
+            self.slots.parts[i].next = self.piece_block[i].val().get_bits::<SLOT>(0);
+            self.knows.parts[i].next = self.known[i]
+                .q
+                .val()
+                .get_bit(self.piece_block[i].val().get_bits::<SLOT>(0).index())
+                .into();
+        }
+        self.need.next = (self.piece_used.val()
+            & !(self.piece_same.val() & self.knows.whole.val()))
             & !self.asked.q.val();
+        self.back.next = self.piece_used.val()
+            & self.piece_moves.val()
+            & (self.piece_same.val() & self.knows.whole.val());
         self.some.next = self.need.val() | (self.need.val() << 1);
         self.more.next = self.some.val() | (self.some.val() << 2);
         self.most.next = self.more.val() | (self.more.val() << 4);
@@ -261,7 +284,14 @@ impl Logic for Planner {
             self.probing.d.next = true;
         }
         if self.issue_beat.val() {
-            self.known.d.next = self.known.q.val() | self.piece_used.val();
+            for i in 0..16 {
+                if self.piece_used.val().get_bit(i) {
+                    self.known[i].d.next = self.known[i]
+                        .q
+                        .val()
+                        .replace_bit(self.piece_block[i].val().get_bits::<SLOT>(0).index(), true);
+                }
+            }
             self.asked.d.next = 0.into();
             self.fresh.d.next = true;
             self.beats.d.next = self.beats.q.val() + 1;
@@ -294,7 +324,9 @@ impl Logic for Planner {
         if self.issue_close.val() {
             self.open.d.next = false;
             self.full.d.next = false;
-            self.known.d.next = 0.into();
+            for i in 0..16 {
+                self.known[i].d.next = 0.into();
+            }
             self.asked.d.next = 0.into();
             self.fresh.d.next = true;
             self.beats.d.next = 0.into();
@@ -308,7 +340,9 @@ impl Logic for Planner {
         self.ask_lanes.next = self.group.val();
         self.rest.next = bit_cast::<REST, FIELDS>(self.piece_fields.val())
             | (bit_cast::<REST, LANES>(self.piece_used.val()) << USED_AT)
-            | (bit_cast::<REST, 1>(self.piece_end.val().into()) << END_AT);
+            | (bit_cast::<REST, 1>(self.piece_end.val().into()) << END_AT)
+            | (bit_cast::<REST, LANES>(self.back.val()) << BACK_AT)
+            | (bit_cast::<REST, ALL_SLOTS>(self.slots.whole.val()) << SLOTS_AT);
         self.pieces.a.next = self.piece_offset.val();
         self.pieces.b.next = self.piece_len.val();
         self.pieces.c.next = self.piece_pos.val();
@@ -318,7 +352,9 @@ impl Logic for Planner {
 
         if self.rst.val() {
             self.open.d.next = false;
-            self.known.d.next = 0.into();
+            for i in 0..16 {
+                self.known[i].d.next = 0.into();
+            }
             self.asked.d.next = 0.into();
             self.fresh.d.next = true;
             self.reserved.d.next = 0.into();

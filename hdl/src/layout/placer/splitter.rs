@@ -1,16 +1,18 @@
 //! Cuts beats at blocks, for the planner: first the pieces in the blocks where the fragments start; then, if any
 //! fragment crosses into the next block, the pieces there.
 //!
-//! Three stages before a register slice: cut; add one to the block of second pieces; compare with the block before on
-//! the same lane and with the blocks of the other lanes. A beat without a crossing takes 1 cycle, one with a crossing
-//! 2.
+//! Three stages before a register slice: cut; add one to the block of second pieces; compare with the block before in
+//! the same slot of the lane and with the blocks of the other lanes. A beat without a crossing takes 1 cycle, one with
+//! a crossing 2.
 
-use super::{FIELDS, LANES, SHAPE};
-use crate::primitive::{Concat, EqualPairs, Pack, Skid};
+use super::{FIELDS, LANES, SHAPE, SLOT, TAG};
+use crate::primitive::{Concat, EqualPairs, Lutram, Pack, Skid};
 use drdma_emit::prelude::*;
 
 /// Bits of a piece that is offered.
-const OFFERED: usize = 896 + 256 + 42 + SHAPE;
+const OFFERED: usize = 896 + 256 + 58 + SHAPE;
+/// Bit of a piece that is offered at which its shape starts.
+const SHAPE_AT: usize = OFFERED - SHAPE;
 
 /// Cuts beats into pieces; see the module.
 #[derive(LogicBlock, Default)]
@@ -45,8 +47,10 @@ pub struct Splitter {
     pub piece_ready: Signal<In, Bit>,
     /// Bit `i`: lane `i` has a piece.
     pub piece_used: Signal<Out, Bits<LANES>>,
-    /// Bit `i`: the block of lane `i` is that of its last piece.
+    /// Bit `i`: the block of lane `i` is that of its last piece in the same slot.
     pub piece_same: Signal<Out, Bits<LANES>>,
+    /// Bit `i`: the last piece of lane `i` had another slot.
+    pub piece_moves: Signal<Out, Bits<LANES>>,
     /// Number of each lane's block.
     pub piece_block: [Signal<Out, Bits<56>>; LANES],
     /// Lanes with the same block as lane `i`, one bit each.
@@ -105,6 +109,7 @@ pub struct Splitter {
     out_valid: DFF<Bit>,
     out_used: DFF<Bits<LANES>>,
     out_same: DFF<Bits<LANES>>,
+    out_moves: DFF<Bits<LANES>>,
     out_block: [DFF<Bits<56>>; LANES],
     out_equal: [DFF<Bits<LANES>>; LANES],
     out_offset: DFF<Bits<128>>,
@@ -113,18 +118,21 @@ pub struct Splitter {
     out_fields: DFF<Bits<FIELDS>>,
     out_end: DFF<Bit>,
     out_chunk: DFF<Bits<9>>,
-    /// Block of each lane's last piece.
-    last: [DFF<Bits<56>>; LANES],
+    /// For each lane and slot: the upper bits of the last piece's block.
+    tags: [Lutram<TAG, SLOT, 1>; LANES],
+    /// Slot of each lane's last piece.
+    last: [DFF<Bits<SLOT>>; LANES],
     sames: Pack<LANES, 1, LANES>,
+    moves: Pack<LANES, 1, LANES>,
     pairs: EqualPairs<LANES, 56>,
     out_move: Signal<Local, Bit>,
 
     // Offered pieces go through a register slice, because it is known late whether they are taken.
     blocks: Pack<LANES, 56, 896>,
     equals: Pack<LANES, LANES, 256>,
-    flags: Concat<LANES, LANES, 1, 9, 42>,
+    flags: Concat<LANES, LANES, LANES, 10, 58>,
     shape: Concat<128, 112, 96, FIELDS, SHAPE>,
-    pieces: Concat<896, 256, 42, SHAPE, OFFERED>,
+    pieces: Concat<896, 256, 58, SHAPE, OFFERED>,
     offered: Skid<OFFERED>,
 }
 
@@ -208,12 +216,23 @@ impl Logic for Splitter {
         // Comparison.
         for i in 0..16 {
             self.pairs.values[i].next = self.whole_block[i].q.val();
-            self.sames.parts[i].next = (self.whole_block[i].q.val() == self.last[i].q.val()).into();
+            self.tags[i].read_address[0].next = self.whole_block[i].q.val().get_bits::<SLOT>(0);
+            self.tags[i].write_address.next = self.whole_block[i].q.val().get_bits::<SLOT>(0);
+            self.tags[i].write_data.next = self.whole_block[i].q.val().get_bits::<TAG>(SLOT);
+            self.tags[i].write_enable.next = self.out_move.val()
+                && self.whole_valid.q.val()
+                && self.whole_used.q.val().get_bit(i);
+            self.sames.parts[i].next = (self.whole_block[i].q.val().get_bits::<TAG>(SLOT)
+                == self.tags[i].read_data[0].val())
+            .into();
+            self.moves.parts[i].next =
+                (self.whole_block[i].q.val().get_bits::<SLOT>(0) != self.last[i].q.val()).into();
         }
         if self.out_move.val() {
             self.out_valid.d.next = self.whole_valid.q.val();
             self.out_used.d.next = self.whole_used.q.val();
             self.out_same.d.next = self.sames.whole.val();
+            self.out_moves.d.next = self.moves.whole.val();
             self.out_offset.d.next = self.whole_offset.q.val();
             self.out_len.d.next = self.whole_len.q.val();
             self.out_pos.d.next = self.whole_pos.q.val();
@@ -224,7 +243,7 @@ impl Logic for Splitter {
                 self.out_block[i].d.next = self.whole_block[i].q.val();
                 self.out_equal[i].d.next = self.pairs.equal[i].val();
                 if self.whole_valid.q.val() && self.whole_used.q.val().get_bit(i) {
-                    self.last[i].d.next = self.whole_block[i].q.val();
+                    self.last[i].d.next = self.whole_block[i].q.val().get_bits::<SLOT>(0);
                 }
             }
         }
@@ -236,8 +255,9 @@ impl Logic for Splitter {
         }
         self.flags.a.next = self.out_used.q.val();
         self.flags.b.next = self.out_same.q.val();
-        self.flags.c.next = self.out_end.q.val().into();
-        self.flags.d.next = self.out_chunk.q.val();
+        self.flags.c.next = self.out_moves.q.val();
+        self.flags.d.next = (bit_cast::<10, 9>(self.out_chunk.q.val()) << 1)
+            | bit_cast::<10, 1>(self.out_end.q.val().into());
         self.shape.a.next = self.out_offset.q.val();
         self.shape.b.next = self.out_len.q.val();
         self.shape.c.next = self.out_pos.q.val();
@@ -259,13 +279,14 @@ impl Logic for Splitter {
         }
         self.piece_used.next = self.offered.out_data.val().get_bits::<LANES>(1152);
         self.piece_same.next = self.offered.out_data.val().get_bits::<LANES>(1168);
-        self.piece_end.next = self.offered.out_data.val().get_bit(1184);
-        self.piece_chunk_start.next = self.offered.out_data.val().get_bit(1185);
-        self.piece_chunk_blocks.next = self.offered.out_data.val().get_bits::<8>(1186);
-        self.piece_offset.next = self.offered.out_data.val().get_bits::<128>(1194);
-        self.piece_len.next = self.offered.out_data.val().get_bits::<112>(1322);
-        self.piece_pos.next = self.offered.out_data.val().get_bits::<96>(1434);
-        self.piece_fields.next = self.offered.out_data.val().get_bits::<FIELDS>(1530);
+        self.piece_moves.next = self.offered.out_data.val().get_bits::<LANES>(1184);
+        self.piece_end.next = self.offered.out_data.val().get_bit(1200);
+        self.piece_chunk_start.next = self.offered.out_data.val().get_bit(1201);
+        self.piece_chunk_blocks.next = self.offered.out_data.val().get_bits::<8>(1202);
+        self.piece_offset.next = self.offered.out_data.val().get_bits::<128>(SHAPE_AT);
+        self.piece_len.next = self.offered.out_data.val().get_bits::<112>(SHAPE_AT + 128);
+        self.piece_pos.next = self.offered.out_data.val().get_bits::<96>(SHAPE_AT + 240);
+        self.piece_fields.next = self.offered.out_data.val().get_bits::<FIELDS>(SHAPE_AT + 336);
 
         if self.rst.val() {
             self.cut_valid.d.next = false;

@@ -1,14 +1,19 @@
 //! Gives every piece its address in the window, and collects which words are needed.
 //!
-//! The words that lanes have collected go to the window's word memory, one entry a cycle; the words of all lanes that
-//! wait with the same entry go together. Pieces are not taken while a lane that still waits is to take another block.
-//! The last placed beat is held back until it is known whether its window ends with it.
+//! The words that lanes have collected go to the window's word memory, which has two halves: one for even lanes, one
+//! for odd ones. Each half takes one entry a cycle; the words of all its lanes that wait with the same entry go
+//! together. The highest lane that waits goes first: columns of variable length, whose blocks change most often,
+//! usually stand behind those of fixed width. Pieces are not taken while a lane that still waits is to take another
+//! block, or to go back to one. The last placed beat is held back until it is known whether its window ends with it.
 
 use super::lane::Lane;
-use super::{FIELDS, LANES, NUMBERS, PIECES, PLACED, SHAPE};
+use super::{BACK, FIELDS, LANES, NUMBERS, PIECES, PLACED, SHAPE, SLOT, SLOTS_AT};
 use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{Concat, EqualPairs, Fifo, Lutram, Pack, Select};
 use drdma_emit::prelude::*;
+
+/// Lanes whose words go to one half of the word memory.
+const HALF: usize = LANES / 2;
 
 /// Turns pieces with answers into placed beats and needed words; see the module.
 #[derive(LogicBlock, BlockDefault)]
@@ -71,28 +76,34 @@ pub struct Translator {
     stalled: Signal<Local, Bit>,
     go: Signal<Local, Bit>,
 
-    // The entry to flush.
-    pick_entry: Select<LANES, 8>,
-    pick_equal: Select<LANES, LANES>,
-    equal: EqualPairs<LANES, 8>,
-    shares: Signal<Local, Bits<LANES>>,
-    // Lanes that wait, or above one that waits within 1, 3, 7 lanes.
-    some_below: Signal<Local, Bits<LANES>>,
-    more_below: Signal<Local, Bits<LANES>>,
-    most_below: Signal<Local, Bits<LANES>>,
-    first: Signal<Local, Bits<LANES>>,
-    flush: DFF<Bit>,
-    flush_entry: DFF<Bits<8>>,
-    flush_lanes: DFF<Bits<LANES>>,
-    pick_words: Select<LANES, 64>,
-    merge: DFF<Bit>,
-    merge_entry: DFF<Bits<8>>,
-    merge_words: DFF<Bits<64>>,
-    words_ram: Lutram<64, 8, 2>,
-    /// Entries that have words, for each of the two parities.
-    some: [DFF<Bits<128>>; 2],
-    had: Signal<Local, Bit>,
-    merges: Signal<Local, Bit>,
+    /// Lanes that go back to a block, one bit each.
+    back: Signal<Local, Bits<LANES>>,
+
+    // For each half: the entry to flush.
+    halves: [Pack<HALF, 1, HALF>; 2],
+    pick_entry: [Select<HALF, 8>; 2],
+    pick_equal: [Select<HALF, HALF>; 2],
+    alike: [EqualPairs<HALF, 8>; 2],
+    // Lanes that wait, or below one that waits within 1, 3 lanes of the half.
+    some_above: [Signal<Local, Bits<HALF>>; 2],
+    more_above: [Signal<Local, Bits<HALF>>; 2],
+    last: [Signal<Local, Bits<HALF>>; 2],
+    flush: [DFF<Bit>; 2],
+    flush_entry: [DFF<Bits<8>>; 2],
+    flush_lanes: [DFF<Bits<HALF>>; 2],
+    pick_words: [Select<HALF, 64>; 2],
+    merge: [DFF<Bit>; 2],
+    merge_entry: [DFF<Bits<8>>; 2],
+    merge_words: [DFF<Bits<64>>; 2],
+    words_ram: [Lutram<64, 8, 2>; 2],
+    /// Entries that have words, for each half, of windows of parity 0 and 1.
+    some_even: [DFF<Bits<128>>; 2],
+    some_odd: [DFF<Bits<128>>; 2],
+    had: [Signal<Local, Bit>; 2],
+    merges: [Signal<Local, Bit>; 2],
+    /// The half has words of `words_entry`.
+    has_words: [Signal<Local, Bit>; 2],
+    words_of: [Signal<Local, Bits<64>>; 2],
 
     // The closed window that waits to be complete.
     ended: DFF<Bit>,
@@ -119,19 +130,21 @@ impl Logic for Translator {
     #[hdl_gen]
     fn update(&mut self) {
         // A lane that waits cannot take another block, nor can the window close.
-        self.stalled.next = (self.answer_lanes.val() & self.waiting.whole.val()).any()
-            || (self.in_close.val() && (self.waiting.whole.val().any() || self.ended.q.val()));
+        self.back.next = 0.into();
+        if self.in_valid.val() {
+            self.back.next = self.in_pieces.val().get_bits::<LANES>(BACK);
+        }
+        self.stalled.next =
+            ((self.answer_lanes.val() | self.back.val()) & self.waiting.whole.val()).any()
+                || (self.in_close.val() && (self.waiting.whole.val().any() || self.ended.q.val()));
         self.go.next = !self.stalled.val();
         self.step.next = self.go.val();
         self.close.next = self.in_close.val() && self.go.val();
 
-        self.some_below.next = self.waiting.whole.val() | (self.waiting.whole.val() << 1);
-        self.more_below.next = self.some_below.val() | (self.some_below.val() << 2);
-        self.most_below.next = self.more_below.val() | (self.more_below.val() << 4);
-        self.first.next = self.waiting.whole.val()
-            & !((self.most_below.val() | (self.most_below.val() << 8)) << 1);
         for i in 0..16 {
             self.lanes[i].step.next = self.go.val();
+            self.lanes[i].slot.next = self.in_pieces.val().get_bits::<SLOT>(i * 3 + SLOTS_AT);
+            self.lanes[i].back.next = self.back.val().get_bit(i);
             self.lanes[i].load.next = self.answer_lanes.val().get_bit(i);
             self.lanes[i].entry.next = self.answer_entry.val();
             self.lanes[i].place.next = self.answer_place.val();
@@ -142,82 +155,112 @@ impl Logic for Translator {
             self.lanes[i].close.next = self.in_close.val();
             self.waiting.parts[i].next = self.lanes[i].waiting.val().into();
             self.rams.parts[i].next = self.lanes[i].ram.val();
-        }
-
-        // Flush: the entry of the first waiting lane, for all lanes that wait with it.
-        self.pick_entry.choice.next = self.first.val();
-        self.pick_equal.choice.next = self.first.val();
-        self.pick_words.choice.next = self.flush_lanes.q.val();
-        for i in 0..16 {
-            self.equal.values[i].next = self.lanes[i].waiting_entry.val();
-        }
-        for i in 0..16 {
-            self.pick_equal.values[i].next = self.equal.equal[i].val();
-            self.pick_entry.values[i].next = self.lanes[i].waiting_entry.val();
-            self.pick_words.values[i].next = self.lanes[i].waiting_words.val();
             self.draining.parts[i].next = (self.lanes[i].waiting.val()
                 && (self.lanes[i].waiting_entry.val().get_bit(7) == self.ended_parity.q.val()))
             .into();
         }
-        self.shares.next = self.waiting.whole.val() & self.pick_equal.value.val();
-        for i in 0..16 {
-            self.lanes[i].taken.next = self.pick_equal.value.val().get_bit(i);
+
+        // Flush: the entry of the last waiting lane of each half, for all lanes of the half that wait with it.
+        for h in 0..2 {
+            for k in 0..8 {
+                self.halves[h].parts[k].next = self.lanes[k * 2 + h].waiting.val().into();
+                self.alike[h].values[k].next = self.lanes[k * 2 + h].waiting_entry.val();
+            }
+            self.some_above[h].next =
+                self.halves[h].whole.val() | (self.halves[h].whole.val() >> 1);
+            self.more_above[h].next = self.some_above[h].val() | (self.some_above[h].val() >> 2);
+            self.last[h].next = self.halves[h].whole.val()
+                & !((self.more_above[h].val() | (self.more_above[h].val() >> 4)) >> 1);
+            self.pick_entry[h].choice.next = self.last[h].val();
+            self.pick_equal[h].choice.next = self.last[h].val();
+            self.pick_words[h].choice.next = self.flush_lanes[h].q.val();
+            for k in 0..8 {
+                self.pick_equal[h].values[k].next = self.alike[h].equal[k].val();
+                self.pick_entry[h].values[k].next = self.lanes[k * 2 + h].waiting_entry.val();
+                self.pick_words[h].values[k].next = self.lanes[k * 2 + h].waiting_words.val();
+            }
+            for k in 0..8 {
+                self.lanes[k * 2 + h].taken.next = self.pick_equal[h].value.val().get_bit(k);
+            }
+            self.flush[h].d.next = self.halves[h].whole.val().any();
+            self.flush_entry[h].d.next = self.pick_entry[h].value.val();
+            self.flush_lanes[h].d.next =
+                self.halves[h].whole.val() & self.pick_equal[h].value.val();
+            self.merge[h].d.next = self.flush[h].q.val();
+            self.merge_entry[h].d.next = self.flush_entry[h].q.val();
+            self.merge_words[h].d.next = self.pick_words[h].value.val();
         }
-        self.flush.d.next = self.first.val().any();
-        self.flush_entry.d.next = self.pick_entry.value.val();
-        self.flush_lanes.d.next = self.shares.val();
-        self.merge.d.next = self.flush.q.val();
-        self.merge_entry.d.next = self.flush_entry.q.val();
-        self.merge_words.d.next = self.pick_words.value.val();
 
         // The words are merged with those that the entry has.
-        self.words_ram.write_enable.next = self.merge.q.val();
-        self.words_ram.write_address.next = self.merge_entry.q.val();
-        self.words_ram.read_address[0].next = self.merge_entry.q.val();
-        self.words_ram.read_address[1].next = self.words_entry.val();
-        self.had.next =
-            self.some[0].q.val().get_bit(self.merge_entry.q.val().get_bits::<7>(0).index());
-        self.words_any.next =
-            self.some[0].q.val().get_bit(self.words_entry.val().get_bits::<7>(0).index());
-        if self.merge_entry.q.val().get_bit(7) {
-            self.had.next =
-                self.some[1].q.val().get_bit(self.merge_entry.q.val().get_bits::<7>(0).index());
-        }
-        if self.words_entry.val().get_bit(7) {
-            self.words_any.next =
-                self.some[1].q.val().get_bit(self.words_entry.val().get_bits::<7>(0).index());
-        }
-        self.words_ram.write_data.next = self.merge_words.q.val();
-        if self.had.val() {
-            self.words_ram.write_data.next =
-                self.merge_words.q.val() | self.words_ram.read_data[0].val();
-        }
-        // Words that are merged in this cycle can be read already.
-        self.merges.next =
-            self.merge.q.val() && (self.merge_entry.q.val() == self.words_entry.val());
-        self.words.next = self.words_ram.read_data[1].val();
-        if self.merges.val() {
-            self.words.next = self.words_ram.write_data.val();
-            self.words_any.next = true;
-        }
-        for i in 0..2 {
-            if self.merge.q.val() && (self.merge_entry.q.val().get_bits::<1>(7) == i.to_bits()) {
-                self.some[i].d.next = self.some[i]
+        for h in 0..2 {
+            self.words_ram[h].write_enable.next = self.merge[h].q.val();
+            self.words_ram[h].write_address.next = self.merge_entry[h].q.val();
+            self.words_ram[h].read_address[0].next = self.merge_entry[h].q.val();
+            self.words_ram[h].read_address[1].next = self.words_entry.val();
+            self.had[h].next = self.some_even[h]
+                .q
+                .val()
+                .get_bit(self.merge_entry[h].q.val().get_bits::<7>(0).index());
+            self.has_words[h].next =
+                self.some_even[h].q.val().get_bit(self.words_entry.val().get_bits::<7>(0).index());
+            if self.merge_entry[h].q.val().get_bit(7) {
+                self.had[h].next = self.some_odd[h]
                     .q
                     .val()
-                    .replace_bit(self.merge_entry.q.val().get_bits::<7>(0).index(), true);
+                    .get_bit(self.merge_entry[h].q.val().get_bits::<7>(0).index());
             }
-            if self.forget.val().get_bit(i) || self.rst.val() {
-                self.some[i].d.next = 0.into();
+            if self.words_entry.val().get_bit(7) {
+                self.has_words[h].next = self.some_odd[h]
+                    .q
+                    .val()
+                    .get_bit(self.words_entry.val().get_bits::<7>(0).index());
+            }
+            self.words_ram[h].write_data.next = self.merge_words[h].q.val();
+            if self.had[h].val() {
+                self.words_ram[h].write_data.next =
+                    self.merge_words[h].q.val() | self.words_ram[h].read_data[0].val();
+            }
+            // Words that are merged in this cycle can be read already.
+            self.merges[h].next =
+                self.merge[h].q.val() && (self.merge_entry[h].q.val() == self.words_entry.val());
+            self.words_of[h].next = 0.into();
+            if self.merges[h].val() {
+                self.words_of[h].next = self.words_ram[h].write_data.val();
+            } else if self.has_words[h].val() {
+                self.words_of[h].next = self.words_ram[h].read_data[1].val();
+            }
+            if self.merge[h].q.val() && self.merge_entry[h].q.val().get_bit(7) {
+                self.some_odd[h].d.next = self.some_odd[h]
+                    .q
+                    .val()
+                    .replace_bit(self.merge_entry[h].q.val().get_bits::<7>(0).index(), true);
+            } else if self.merge[h].q.val() {
+                self.some_even[h].d.next = self.some_even[h]
+                    .q
+                    .val()
+                    .replace_bit(self.merge_entry[h].q.val().get_bits::<7>(0).index(), true);
+            }
+            if self.forget.val().get_bit(0) || self.rst.val() {
+                self.some_even[h].d.next = 0.into();
+            }
+            if self.forget.val().get_bit(1) || self.rst.val() {
+                self.some_odd[h].d.next = 0.into();
             }
         }
+        self.words.next = self.words_of[0].val() | self.words_of[1].val();
+        self.words_any.next = self.merges[0].val()
+            || self.merges[1].val()
+            || self.has_words[0].val()
+            || self.has_words[1].val();
 
         // A closed window is complete when none of its words is on the way. Words that are merged in this cycle can be
         // read.
         self.window_valid.next = self.ended.q.val()
             && !self.draining.whole.val().any()
-            && !(self.flush.q.val()
-                && (self.flush_entry.q.val().get_bit(7) == self.ended_parity.q.val()));
+            && !(self.flush[0].q.val()
+                && (self.flush_entry[0].q.val().get_bit(7) == self.ended_parity.q.val()))
+            && !(self.flush[1].q.val()
+                && (self.flush_entry[1].q.val().get_bit(7) == self.ended_parity.q.val()));
         self.window.next = self.ended_window.q.val();
         self.window_parity.next = self.ended_parity.q.val();
         self.window_entries.next = self.ended_entries.q.val();
@@ -260,8 +303,10 @@ impl Logic for Translator {
         }
 
         if self.rst.val() {
-            self.flush.d.next = false;
-            self.merge.d.next = false;
+            for h in 0..2 {
+                self.flush[h].d.next = false;
+                self.merge[h].d.next = false;
+            }
             self.ended.d.next = false;
             self.parity.d.next = false;
             self.held.d.next = false;

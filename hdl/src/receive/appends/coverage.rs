@@ -17,8 +17,8 @@ const ROW_SUM: usize = 34;
 /// Walks a region's columns, one a cycle.
 ///
 /// Contract: a column comes in each cycle with `valid`, the first one with `first`; behind `last` no other one may come
-/// until `done`, a pulse
-/// 7 cycles after the last column. `proper`, `covered` and `row` are valid from then until the next first column.
+/// until `done`, a pulse 7 cycles after the last column. `proper`, `covered` and `row` are valid from then until the
+/// next first column.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; `valid`, `first`, `last`, `column`; `capacity`, `pd`: of the region, constant from the first

@@ -11,8 +11,7 @@ const STANDING: usize = APPEND_LIFE + 1;
 /// entry, and begins a new life with each last word.
 ///
 /// Contract: asked a cycle ahead. A word counts in the second cycle after its own; words are at least 3 cycles apart.
-/// The
-/// cycles that clear all tables end all lives.
+/// The cycles that clear all tables end all lives.
 ///
 /// # Inputs
 /// `clk`; `cfg`, `word`; `next_region`.

@@ -2,8 +2,7 @@
 //! "Append regions").
 //!
 //! Stands beside the responder, which asks about each packet of a SEND whose receive appends, and then reports what has
-//! become of it.
-//! `receives/scatter` places the bytes, at the row that is answered here. The meaning is that of
+//! become of it. `receives/scatter` places the bytes, at the row that is answered here. The meaning is that of
 //! `drdma_semantics::append`.
 //!
 //! ```text
@@ -14,14 +13,12 @@
 //! ```
 //!
 //! Contract: one packet at a time. `told` follows an `ask` after 16 cycles and one for each column, and after up to 14
-//! more if the packet has
-//! more than one row; or after 4 if the region cannot be used. Then `settle` says what follows, and the next `ask` is
-//! taken 2 cycles later. A `Release` is
-//! answered after 3 cycles, and has no `settle`.
+//! more if the packet has more than one row; or after 4 if the region cannot be used. Then `settle` says what follows,
+//! and the next `ask` is taken 2 cycles later. A `Release` is answered after 3 cycles, and has no `settle`.
 //!
 //! A queue pair holds a region from the first packet of a message to the last. That it holds the region no longer,
-//! because it is broken or was
-//! reset, is noticed when another one asks. Rows that the host gives back count for packets that are asked about later.
+//! because it is broken or was reset, is noticed when another one asks. Rows that the host gives back count for packets
+//! that are asked about later.
 
 use crate::context::{ConfigWrite, QP, Table};
 use crate::primitive::{Flatten, Restore};

@@ -3,16 +3,11 @@
 //!
 //! An atomic is a read of host memory, and a write a microsecond later. Nothing else that the card writes may come
 //! between, and nothing that came behind the atomic may be written before it. So every atomic has a slot from when the
-//! responder accepts it
-//! until its write is in host memory, and its address is kept here. What the card writes for peers passes this block in
-//! the order in
-//! which it came, the atomics' own frames among it: a write behind an atomic waits if it touches the same page of 4
-//! KiB.
-//! `send/replies` asks about the slots that it has begun to execute: an atomic waits for one of the same address, a
-//! READ for one
-//! in a page that it touches. If the last one that was begun has exactly the address of an atomic, its slot is given as
-//! an answer: its value is handed on, and
-//! the atomic waits for nothing.
+//! responder accepts it until its write is in host memory, and its address is kept here. What the card writes for peers
+//! passes this block in the order in which it came, the atomics' own frames among it: a write behind an atomic waits if
+//! it touches the same page of 4 KiB. `send/replies` asks about the slots that it has begun to execute: an atomic waits
+//! for one of the same address, a READ for one in a page that it touches. If the last one that was begun has exactly
+//! the address of an atomic, its slot is given as an answer: its value is handed on, and the atomic waits for nothing.
 //!
 //! ```text
 //! responder --operands--> slots <--ask, begun---- replies --write--> host_write
@@ -23,15 +18,13 @@
 //! behind them.
 //!
 //! A value may be handed on because nothing can be written between the two atomics: what came before the second one has
-//! passed when it is
-//! begun, while the first one was under way, and what came behind it waits for it.
+//! passed when it is begun, while the first one was under way, and what came behind it waits for it.
 //!
 //! Pages are compared by 24 bits of their number: accesses a multiple of 64 GiB apart may wait without need.
 //!
 //! Contract: 32 slots. A slot is free again 2 cycles after `ended` or `given_up`, and `slot` is offered 3 cycles after
-//! it was
-//! used. An order every 2 cycles; it is at the output a cycle later if it waits for nothing. `order.ready` comes from a
-//! register. `ask_*` is answered 2 cycles later, by `before` 3 cycles later.
+//! it was used. An order every 2 cycles; it is at the output a cycle later if it waits for nothing. `order.ready` comes
+//! from a register. `ask_*` is answered 2 cycles later, by `before` 3 cycles later.
 
 use crate::primitive::Lutram;
 use crate::receive::record::{Operands, SLOT, SlotIndex, WriteOrder};

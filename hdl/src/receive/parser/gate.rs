@@ -1,15 +1,12 @@
 //! Separates frames for the host, which pass, from frames for the card, which go to the parser.
 //!
 //! A frame is the card's if it is RoCEv2 to the card's addresses and an [`Owner`] is found for it. All others are
-//! passed to the host as
-//! they came; RoCEv2 to the card's addresses that is for no queue pair is counted.
+//! passed to the host as they came; RoCEv2 to the card's addresses that is for no queue pair is counted.
 //!
-//! Contract: one beat a cycle. A frame for the host leaves 7 cycles later; a beat for the card is
-//! given to the parser 5 cycles later, and is never stalled there. The stream stops while the host does not take a
-//! frame of its own that
-//! is at the output, a cycle for each queue pair whose number has the same low 12 bits as that of a frame and that is
-//! found before it, and up
-//! to 6 cycles while the host changes a queue pair's number.
+//! Contract: one beat a cycle. A frame for the host leaves 7 cycles later; a beat for the card is given to the parser 5
+//! cycles later, and is never stalled there. The stream stops while the host does not take a frame of its own that is
+//! at the output, a cycle for each queue pair whose number has the same low 12 bits as that of a frame and that is
+//! found before it, and up to 6 cycles while the host changes a queue pair's number.
 
 use drdma_abi::roce::{self, Bth, Ethernet, Ipv4, Udp, VlanTag, cnp};
 use drdma_emit::prelude::*;
@@ -24,8 +21,7 @@ use crate::shell::corundum::RxBeat;
 /// Bits of a VLAN's number.
 pub const VLAN: usize = 12;
 /// Bits of the first beat of a frame without a tag, from the IPv4 header on. In a frame with a tag, only the first 46
-/// bytes
-/// are valid.
+/// bytes are valid.
 pub const HEADERS: usize = 512 - ETHERNET;
 /// Like [`HEADERS`], for a frame with a tag.
 const HEADERS_TAGGED: usize = HEADERS - TAG;
@@ -255,9 +251,8 @@ const PROTOCOL: u64 = roce::IP_PROTOCOL_UDP as u64;
 const PORT: u64 = roce::UDP_PORT as u64;
 
 /// Tells whether a first beat begins a frame that may be the card's: RoCEv2 to its MAC and IPv4 addresses, with at most
-/// one
-/// 802.1Q tag. An IPv4 header with options and a fragment are the host's, whatever their bytes look like: RoCEv2 has
-/// neither, and only the host can put fragments together.
+/// one 802.1Q tag. An IPv4 header with options and a fragment are the host's, whatever their bytes look like: RoCEv2
+/// has neither, and only the host can put fragments together.
 ///
 /// Combinational.
 #[derive(LogicBlock, BlockDefault)]

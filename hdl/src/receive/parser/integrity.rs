@@ -1,12 +1,10 @@
 //! Checks the invariant CRC of whole frames, 64 B a cycle, in the frames' own beats.
 //!
 //! The check covers the ICRC itself, too; then the result is the same for all right frames ([`residue`]). Where the
-//! covered
-//! bytes end is taken from the IPv4 header, not from the end of the frame, behind which there may be padding.
+//! covered bytes end is taken from the IPv4 header, not from the end of the frame, behind which there may be padding.
 //!
 //! Contract: one beat a cycle, frames back to back. `right` is that of the frame whose last covered beat came at least
-//! 5 cycles
-//! ago, until another frame's is due.
+//! 5 cycles ago, until another frame's is due.
 
 use drdma_abi::roce::{Ethernet, VlanTag};
 use drdma_emit::prelude::*;

@@ -1,18 +1,13 @@
 //! Parses frames from the wire: the host's pass untouched, the card's become packets.
 //!
 //! Stands on Corundum's `if` receive stream, in front of the responder. A frame is the card's if it is RoCEv2 to the
-//! card's MAC and IPv4
-//! addresses (IPv4 without options, no fragment, UDP destination port 4791, at most one 802.1Q tag) and if there is a
-//! queue pair that it
-//! is for ([`gate`]). It is written to the frame store as it comes. With its last beat its lengths, IPv4 checksum and
-//! transport version are
-//! checked ([`judge`]), and the ICRC over all of it ([`integrity`]). A right frame leaves as a [`Packet`]
-//! ([`packets`]). An
-//! ACK or a NAK leaves as an [`Ack`], and a congestion notification packet as a pulse (`notified`); these need no place
-//! in the store. Any other frame is
-//! dropped and counted, and its words in the store are given back ([`places`]). Bytes behind the IPv4 packet are
-//! padding of short
-//! frames, and are not looked at.
+//! card's MAC and IPv4 addresses (IPv4 without options, no fragment, UDP destination port 4791, at most one 802.1Q tag)
+//! and if there is a queue pair that it is for ([`gate`]). It is written to the frame store as it comes. With its last
+//! beat its lengths, IPv4 checksum and transport version are checked ([`judge`]), and the ICRC over all of it
+//! ([`integrity`]). A right frame leaves as a [`Packet`] ([`packets`]). An ACK or a NAK leaves as an [`Ack`], and a
+//! congestion notification packet as a pulse (`notified`); these need no place in the store. Any other frame is dropped
+//! and counted, and its words in the store are given back ([`places`]). Bytes behind the IPv4 packet are padding of
+//! short frames, and are not looked at.
 //!
 //! ```text
 //!            gate --frames of others--> host
@@ -24,17 +19,14 @@
 //! ```
 //!
 //! Contract: one beat a cycle, frames back to back. A frame for the host leaves 7 cycles later, a packet 12 cycles
-//! after its
-//! frame's last beat, an acknowledgement 11. No frame for the card stalls the stream, except as [`gate`] says: one that
-//! begins while there is no room for the longest one in the store, while 496 packets wait, or without `acks_roomy`, is
-//! dropped, and counted in
-//! `count_overrun` as well. Packets come in the order of their frames; `freed_valid` must come once for each of them,
-//! in the same
-//! order, when nobody needs its frame any more. The words of a frame stay as they are until then.
+//! after its frame's last beat, an acknowledgement 11. No frame for the card stalls the stream, except as [`gate`]
+//! says: one that begins while there is no room for the longest one in the store, while 496 packets wait, or without
+//! `acks_roomy`, is dropped, and counted in `count_overrun` as well. Packets come in the order of their frames;
+//! `freed_valid` must come once for each of them, in the same order, when nobody needs its frame any more. The words of
+//! a frame stay as they are until then.
 //!
 //! `rst` is the shell's reset. `card_reset`, the host's, drops the packets, empties the store and drops the card's
-//! frame that is on
-//! its way; frames for the host pass on.
+//! frame that is on its way; frames for the host pass on.
 
 use drdma_abi::roce::{Aeth, Bth, Ethernet, Ipv4, Transport, Udp, VlanTag, cnp, ecn, operation};
 use drdma_emit::prelude::*;

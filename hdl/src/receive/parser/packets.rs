@@ -1,8 +1,7 @@
 //! Takes the fields out of a right frame's headers, and queues the packets for the responder.
 //!
 //! Contract: one packet a cycle, without back-pressure: the giver looks at `roomy` [`SLACK`] packets ahead. A packet is
-//! at the
-//! output 1 cycle later if none waits.
+//! at the output 1 cycle later if none waits.
 
 use drdma_abi::roce::{Aeth, AtomicAckEth, AtomicEth, Bth, Deth, Ethernet, ImmDt, Ipv4};
 use drdma_abi::roce::{Reth, Udp, VlanTag};

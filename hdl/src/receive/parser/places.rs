@@ -1,13 +1,11 @@
 //! Keeps account of the words of the frame store: a ring from the oldest frame's first word to the next free one.
 //!
 //! Frames are written one behind the other before it is known whether they are right. A frame that is not leaves a
-//! hole, because
-//! the next one may be behind it already. Frames and holes are kept in their order: the words of a hole are free again
-//! when all frames before it are freed, those of a frame when the writer has freed it.
+//! hole, because the next one may be behind it already. Frames and holes are kept in their order: the words of a hole
+//! are free again when all frames before it are freed, those of a frame when the writer has freed it.
 //!
 //! Contract: a word a cycle; words that a frame or a hole gives back can be used again 2 cycles later at the earliest.
-//! `roomy` may be 2
-//! cycles old; that is why it allows for [`SLACK`] words.
+//! `roomy` may be 2 cycles old; that is why it allows for [`SLACK`] words.
 
 use drdma_emit::prelude::*;
 

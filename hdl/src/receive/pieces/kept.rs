@@ -1,9 +1,8 @@
 //! Keeps pieces until it is settled what becomes of their packet.
 //!
 //! Contract: 4,096 pieces. A piece a cycle each way; it is at the output from the second cycle after its packet was
-//! settled on. Pieces of a packet that is not placed are
-//! forgotten, and so are, with `again`, those that came since the packet before was settled. While `roomy`, all columns
-//! of a region find room.
+//! settled on. Pieces of a packet that is not placed are forgotten, and so are, with `again`, those that came since the
+//! packet before was settled. While `roomy`, all columns of a region find room.
 
 use crate::context::Table;
 use crate::primitive::{Flatten, Restore};

@@ -11,23 +11,21 @@
 //! ```
 //!
 //! The rules are those of [`Walk`], which READs of described keys go by, too. A packet of which a byte cannot be
-//! reached
-//! has no pieces: the answer comes when all pieces are known, and they are kept until it is settled what becomes of the
-//! packet.
+//! reached has no pieces: the answer comes when all pieces are known, and they are kept until it is settled what
+//! becomes of the packet.
 //!
 //! Contract: a packet at a time. It is asked about, answered, and settled, in this order and in cycles of their own;
 //! one that is asked about in two parts is answered twice and settled once. Pieces come in the order of the packets,
 //! after they are settled, one a cycle; up to 4,096 wait, so that each packet has room. An answer takes as long as the
-//! walk, and as long as there is no room for a piece. The regions of a receive
-//! are known from the cycle after their last granule on.
+//! walk, and as long as there is no room for a piece. The regions of a receive are known from the cycle after their
+//! last granule on.
 
 use crate::context::{ConfigWrite, QP, Table};
-use crate::primitive::{Flatten, Restore};
 use crate::receive::receives::record::{PLACES, ReceiveGranule, SLOT};
 use crate::receive::record::{PiecePlace, RegionAsk, RegionSettle, RegionTold, RegionVerdict};
-use crate::regions::entries::{Entries, GRANULE_BITS, KeyWord};
+use crate::regions::entries::{Entries, GRANULE_BITS, GRANULE_INDEX, KEY_REGION, KeyWord};
 use crate::regions::walk::Walk;
-use crate::regions::{Handed, POSITION, Position};
+use crate::regions::{Handed, Position, ROW};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;
 use kept::Kept;
@@ -45,6 +43,19 @@ const KEPT_GRANULE: usize = OF_LAST + 1;
 const INDEX: usize = PLACES - 1;
 /// Bits of the address of a granule: slot of the receive, number.
 const PLACE: usize = SLOT + INDEX;
+/// Bits of the region of a described key, or of the header's number of a receive's region.
+const NAME: usize = KEY_REGION;
+/// Bits of an element's number; or with the top bit, of the high part of a place in a region that has no elements. Those
+/// of other regions have less than 4 GiB.
+const PART: usize = 6;
+/// First bits of the fields of a position in the table.
+const ADDR_AT: usize = NAME;
+const ROW_AT: usize = ADDR_AT + 64;
+const PART_AT: usize = ROW_AT + 33;
+const INSIDE_AT: usize = PART_AT + PART;
+const POSITION: usize = INSIDE_AT + 32;
+// A position fits into two UltraRAMs side by side.
+const _: () = assert!(POSITION <= 2 * 72 && GRANULE_INDEX <= NAME && ROW == 32 + PART - 1);
 
 /// Finds out where bytes go. See the [module](self).
 ///
@@ -86,8 +97,15 @@ pub struct Pieces {
     /// Of each queue pair: the slot of the receive that it has in use.
     slots: Table<SLOT, QP>,
     positions: Table<POSITION, QP>,
-    position_in: Flatten<Position, POSITION>,
-    position_out: Restore<Position, POSITION>,
+    /// The position at which a packet has ended, a cycle later: it is known late.
+    ended: DFF<Position>,
+    ends: DFF<Bit>,
+    ended_qp: DFF<Bits<QP>>,
+    ended_receive: DFF<Bit>,
+    name_in: Signal<Local, Bits<NAME>>,
+    part_in: Signal<Local, Bits<PART>>,
+    kept_position: Signal<Local, Bits<POSITION>>,
+    part_out: Signal<Local, Bits<PART>>,
     walk: Walk,
     kept: Kept,
     /// A packet was asked about, and is not settled.
@@ -138,13 +156,43 @@ impl Logic for Pieces {
         self.walk.forget.next = self.word.valid.val();
 
         // Positions at which the last packet of each queue pair has ended.
-        self.positions.write_enable.next = self.walk.ended.valid.val();
-        self.positions.write_address.next = self.walk.qp.val();
-        self.position_in.record.next = self.walk.ended.val();
-        self.positions.write_data.next = self.position_in.bits.val();
+        self.ends.d.next = self.walk.ended.valid.val();
+        self.ended.d.next = self.walk.ended.val();
+        self.ended_qp.d.next = self.walk.qp.val();
+        self.ended_receive.d.next = self.walk.receive.val();
+        self.name_in.next = self.ended.q.val().region;
+        if self.ended_receive.q.val() {
+            self.name_in.next = bit_cast::<NAME, GRANULE_INDEX>(self.ended.q.val().header);
+        }
+        self.part_in.next = bit_cast::<PART, 4>(self.ended.q.val().element);
+        if self.ended.q.val().inside.get_bits::<5>(32).any() {
+            self.part_in.next = bit_cast::<PART, 5>(self.ended.q.val().inside.get_bits::<5>(32))
+                | (bits::<PART>(1) << 5);
+        }
+        self.positions.write_enable.next = self.ends.q.val();
+        self.positions.write_address.next = self.ended_qp.q.val();
+        self.positions.write_data.next = bit_cast::<POSITION, NAME>(self.name_in.val())
+            | (bit_cast::<POSITION, 64>(self.ended.q.val().addr) << ADDR_AT as u64)
+            | (bit_cast::<POSITION, 33>(self.ended.q.val().row) << ROW_AT as u64)
+            | (bit_cast::<POSITION, PART>(self.part_in.val()) << PART_AT as u64)
+            | (bit_cast::<POSITION, 32>(self.ended.q.val().inside.get_bits::<32>(0))
+                << INSIDE_AT as u64);
         self.positions.ahead.next = self.walk.next_qp.val();
-        self.position_out.bits.next = self.positions.read_data.val();
-        self.walk.resume.next = self.position_out.record.val();
+        self.kept_position.next = self.positions.read_data.val();
+        self.part_out.next = self.kept_position.val().get_bits::<PART>(PART_AT);
+        self.walk.resume.region.next = self.kept_position.val().get_bits::<NAME>(0);
+        self.walk.resume.header.next = self.kept_position.val().get_bits::<GRANULE_INDEX>(0);
+        self.walk.resume.addr.next = self.kept_position.val().get_bits::<64>(ADDR_AT);
+        self.walk.resume.row.next = self.kept_position.val().get_bits::<33>(ROW_AT);
+        self.walk.resume.element.next = self.part_out.val().get_bits::<4>(0);
+        self.walk.resume.inside.next =
+            bit_cast::<ROW, 32>(self.kept_position.val().get_bits::<32>(INSIDE_AT));
+        if self.part_out.val().get_bit(5) {
+            self.walk.resume.element.next = 0.into();
+            self.walk.resume.inside.next =
+                bit_cast::<ROW, 32>(self.kept_position.val().get_bits::<32>(INSIDE_AT))
+                    | (bit_cast::<ROW, 5>(self.part_out.val().get_bits::<5>(0)) << 32);
+        }
 
         // The packet that is asked about.
         self.cfg.join(&mut self.walk.cfg);
@@ -227,6 +275,7 @@ impl Logic for Pieces {
         if self.rst.val() {
             self.open.d.next = false;
             self.settles.d.next = false;
+            self.ends.d.next = false;
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Takes what peers answer to the READs and atomics of this card into local memory, and reports it to the keeper.
 //!
 //! Stands behind the parser, between the receive queues and `host_write`, and between the acknowledgements and the
-//! keeper. It
-//! keeps, for each queue pair, a list of the READs and atomics that were given to the keeper and have no answer, the
-//! oldest first, and of each of them how much of the answer has come. An answer must be the next packet for the oldest
-//! one, or it is not written.
+//! keeper. It keeps, for each queue pair, a list of the READs and atomics that were given to the keeper and have no
+//! answer, the oldest first, and of each of them how much of the answer has come. An answer must be the next packet for
+//! the oldest one, or it is not written.
 //!
 //! ```text
 //! settled ----> [answers] ---\
@@ -15,29 +14,26 @@
 //! ```
 //!
 //! The frame of an answer lies in the frame store as any other. The responder does nothing with it; so it comes here as
-//! an order
-//! without bytes, which ends its frame. In its place come orders for its bytes, the last of which ends the frame. An
-//! atomic's value stands in network order in the answer's headers, and is written byte by byte, the last one first.
+//! an order without bytes, which ends its frame. In its place come orders for its bytes, the last of which ends the
+//! frame. An atomic's value stands in network order in the answer's headers, and is written byte by byte, the last one
+//! first.
 //!
 //! The keeper gets each packet of an answer as an acknowledgement of its number, when the packet's last order has come
-//! to `host_write`, which lets no
-//! completion overtake it. An acknowledgement beyond an answer that has not come, or an answer beyond it, is an implied
-//! NAK, and reported as NAK 0x60 of
-//! the number that is missing (IBTA 1.4 section 9.7.5.1). But an acknowledgement, which is faster than an answer, waits
-//! first until all answers that came before
-//! it have had their turn. An answer of a wrong length is reported as [`BAD_RESPONSE`]. NAKs with reserved codes are
+//! to `host_write`, which lets no completion overtake it. An acknowledgement beyond an answer that has not come, or an
+//! answer beyond it, is an implied NAK, and reported as NAK 0x60 of the number that is missing (IBTA 1.4 section
+//! 9.7.5.1). But an acknowledgement, which is faster than an answer, waits first until all answers that came before it
+//! have had their turn. An answer of a wrong length is reported as [`BAD_RESPONSE`]. NAKs with reserved codes are
 //! dropped.
 //!
 //! A list is believed only as long as its queue pair's entry is as it was, and the keeper has not closed the queue
-//! pair; answers that
-//! come later are not written. A queue pair in the error state for another reason still gets the answers that it waits
-//! for.
+//! pair; answers that come later are not written. A queue pair in the error state for another reason still gets the
+//! answers that it waits for.
 //!
 //! Contract: other orders pass in their own cycle, behind a register. A READ or an atomic is noted in 2 cycles. An
-//! acknowledgement takes 2 cycles for a queue pair without
-//! such requests, and 4 for others. A packet of an answer takes 6 cycles, and 2 for each further region that it
-//! reaches; the answer to an atomic takes 20. May stall at any time, except `asked` (256 wait) and `settled` (1,024).
-//! Lists are cleared in the cycles after a reset that clear all tables.
+//! acknowledgement takes 2 cycles for a queue pair without such requests, and 4 for others. A packet of an answer takes
+//! 6 cycles, and 2 for each further region that it reaches; the answer to an atomic takes 20. May stall at any time,
+//! except `asked` (256 wait) and `settled` (1,024). Lists are cleared in the cycles after a reset that clear all
+//! tables.
 
 use crate::context::{ConfigWrite, QP, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Lutram, Ram, RamStyle, Restore, StreamFifo, StreamSkid};
@@ -272,8 +268,7 @@ pub struct Reads {
     next_piece: DFF<Bit>,
     gives_up: DFF<Bit>,
     /// An answer has had its turn, and is reported when all of its orders have come to `host_write`, in a cycle in
-    /// which
-    /// the next event is chosen.
+    /// which the next event is chosen.
     finishing: DFF<Bit>,
     finishes: Signal<Local, Bit>,
     /// The next event is chosen in this cycle.

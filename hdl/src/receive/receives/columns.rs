@@ -1,9 +1,8 @@
 //! Knows where the columns of append regions lie, and where their next values go.
 //!
 //! Contract: one column a cycle, asked for a cycle ahead. A word of the host's counts in the second cycle after its
-//! own. A column that is
-//! asked for and has `opens` in the next cycle goes on at `row`; where that is comes [`OPENING`] cycles later, and as
-//! `opened` in the cycle before that.
+//! own. A column that is asked for and has `opens` in the next cycle goes on at `row`; where that is comes [`OPENING`]
+//! cycles later, and as `opened` in the cycle before that.
 
 use crate::context::{ConfigWrite, Table};
 use crate::primitive::{Multiplier, Pack, Ram};

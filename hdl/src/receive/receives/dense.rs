@@ -1,16 +1,13 @@
 //! Gives the transposer payload for dense columns, and computes where the receive stands behind it.
 //!
 //! Stands beside scatter, which walks the columns. A region's columns are *dense* if the value of a row follows that of
-//! the row
-//! before: each extent of a strided region is as long as the period; those of an append region always are. The
-//! transposer
-//! takes values of at most 64 B.
+//! the row before: each extent of a strided region is as long as the period; those of an append region always are. The
+//! transposer takes values of at most 64 B.
 //!
 //! Contract: `begins`, then the columns of a row in their order, each in a cycle of its own, at most 16, while `roomy`.
-//! With the last one `taken` says whether the
-//! transposer gets them. If so, `moved` is a pulse when it has planned the payload; then `after` is the cursor behind
-//! the `planned_bytes` that
-//! it takes. The cursor, `appends`, `capacity`, `ram` and `bytes` must stay until then.
+//! With the last one `taken` says whether the transposer gets them. If so, `moved` is a pulse when it has planned the
+//! payload; then `after` is the cursor behind the `planned_bytes` that it takes. The cursor, `appends`, `capacity`,
+//! `ram` and `bytes` must stay until then.
 
 use super::record::{Cursor, PLACES};
 use crate::primitive::{Multiplier, StreamFifo};

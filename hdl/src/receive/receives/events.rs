@@ -1,8 +1,7 @@
 //! Queues what happens to queue pairs while they may have a receive in use, in the order in which it happened.
 //!
 //! Contract: an event is at the output 4 or more cycles later; up to two may come in a cycle, of which the breaking of
-//! a queue pair was
-//! the earlier one. 4,096 cycles with events wait; `posted` waits for room, the others do not.
+//! a queue pair was the earlier one. 4,096 cycles with events wait; `posted` waits for room, the others do not.
 //! `is_broken` is the present state of the queue pair of the cycle before, whatever events are still waiting.
 
 use super::record::*;

@@ -3,22 +3,20 @@
 //! A queue pair has up to four in use, which are used up in the order in which they were taken. A receive of more than
 //! 4 regions, or with a strided region, is in use alone.
 //!
-//! The first place of a receive lies beside its name. The others lie in a slot, which the receive has until it is used
-//! up. There are 4,096 slots of 4 places for
-//! receives of few regions, and 512 of 32 places for the others. A slot of 4 places always becomes free without any
-//! peer's help: if each queue pair has one,
-//! the one that takes a further receive has had the last packet of what it has in use; if none of them takes one, some
-//! queue pair has more than one, and all but the last
-//! of these are used up without help. A slot of 32 places may stay with a queue pair whose peer is silent; while none
-//! is free, an entry that needs one is not taken.
+//! Name and places of a receive lie in a slot, which the receive has until it is used up. There are 4,096 slots of 4
+//! places for receives of few regions, and 512 of 32 places for the others. A slot of 4 places always becomes free
+//! without any peer's help: if each queue pair has one, the one that takes a further receive has had the last packet of
+//! what it has in use; if none of them takes one, some queue pair has more than one, and all but the last of these are
+//! used up without help. A slot of 32 places may stay with a queue pair whose peer is silent; while none is free, an
+//! entry that needs one is not taken.
 //!
-//! Contract: what is asked for comes in the next cycle, with all that was written until then. The fields of the oldest
-//! receive mean nothing if there is none. A place must be asked for in or after the cycle in which its receive's name is
-//! there; the first place comes with the name as well. Places are written before the name, or with it.
+//! Contract: what is asked for comes in the next cycle, with all that was written until then; the name of the oldest
+//! receive and its first place come a cycle later, as the slot must be known. They mean nothing if there is none. A
+//! place can be asked for from the cycle before the name comes on. Places are written before the name, or with it.
 
 use super::record::*;
 use super::slots::Slots;
-use crate::context::{ConfigWrite, QP, Table, TableSelect};
+use crate::context::{ByteTable, ConfigWrite, QP, Table, TableSelect};
 use crate::primitive::{Flatten, Pack, Ram, RamStyle, Restore};
 use drdma_emit::prelude::*;
 
@@ -41,10 +39,15 @@ const MANY_WORD: usize = LANES * LANE;
 const ROW: usize = PLACE - LOG_LANES;
 const IN_MANY: usize = SLOT + ROW;
 const _: () = assert!(FEW == 4 && SPAN <= LANE, "the places of slots");
-/// Bits that are kept of a receive: name, slot, first place.
-const KEPT: usize = NAME + FEW_SLOT + SPAN;
-const SLOT_AT: usize = NAME;
-const FIRST_AT: usize = NAME + FEW_SLOT;
+/// Bits that are kept of a receive: name, first place.
+const KEPT: usize = NAME + SPAN;
+/// Bits that are kept of a receive by its queue pair, in two bytes: slot, whether it has many regions. A queue pair has
+/// those of four receives.
+const HELD: usize = 16;
+const HELD_BYTES: usize = 2;
+const ALL_HELD: usize = 4 * HELD;
+const ALL_BYTES: usize = 4 * HELD_BYTES;
+const _: () = assert!(FEW_SLOT < HELD);
 /// Bits of a count of receives, which wraps.
 const COUNT: usize = 3;
 
@@ -93,9 +96,9 @@ pub struct InUse {
     pub next_qp: Signal<In, Bits<QP>>,
     /// The queue pair of `next_qp` has a receive in use.
     pub used: Signal<Out, Bit>,
-    /// Name of that queue pair's oldest receive.
+    /// Name of that queue pair's oldest receive, of the cycle before.
     pub name: Signals<Out, Name>,
-    /// First place of that receive.
+    /// First place of the receive of `name`.
     pub first_region: Signals<Out, Span>,
     /// Number of the place that scatter asks for, for the next cycle.
     pub next_span: Signal<In, Bits<PLACE>>,
@@ -113,8 +116,12 @@ pub struct InUse {
     wide: Table<1, QP>,
     /// Counts of receives that are used up, for taker and scatter.
     ends: [Table<COUNT, QP>; 2],
-    /// Names, slots and first places, by the number of the receive modulo 4.
-    names: [Table<KEPT, QP>; 4],
+    /// Slots, and whether they are of many places, by the number of the receive modulo 4.
+    slots: ByteTable<ALL_HELD, ALL_BYTES, QP>,
+    /// Names and first places, by slot.
+    #[init(Ram::new(RamStyle::Ultra))]
+    few_names: Ram<KEPT, 1, FEW_SLOT>,
+    many_names: Ram<KEPT, 1, SLOT>,
     few: Slots<FEW_SLOT, { FEW_SLOT + 1 }>,
     many: Slots<SLOT, { SLOT + 1 }>,
     #[init(Ram::new(RamStyle::Ultra))]
@@ -130,11 +137,15 @@ pub struct InUse {
     asked_lane: DFF<Bits<LOG_LANES>>,
     first: DFF<Span>,
     first_in: Flatten<Span, SPAN>,
-    /// The first place was asked for; the place itself; whether the receive has many regions.
+    /// The first place was asked for; the receive has many regions.
     asks_first: DFF<Bit>,
-    first_before: DFF<Bits<SPAN>>,
     wide_before: DFF<Bit>,
-    at: Signal<Local, Bits<FEW_SLOT>>,
+    at: Signal<Local, Bits<HELD>>,
+    /// The oldest receive's slot.
+    slot_held: Signal<Local, Bits<HELD>>,
+    is_wide: Signal<Local, Bit>,
+    unused_held: Signal<Local, Bits<HELD>>,
+    written: Signal<Local, Bits<KEPT>>,
     number: Signal<Local, Bits<2>>,
     oldest: Signal<Local, Bits<2>>,
     held: Signal<Local, Bits<COUNT>>,
@@ -236,35 +247,58 @@ impl Logic for InUse {
         }
         self.first_in.record.next = self.first.q.val();
         self.name_in.record.next = self.named.val();
-        self.at.next = self.few.number.val();
+        self.at.next = bit_cast::<HELD, FEW_SLOT>(self.few.number.val());
         if self.named.wide.val() {
-            self.at.next = bit_cast::<FEW_SLOT, SLOT>(self.many.number.val());
+            self.at.next = bit_cast::<HELD, SLOT>(self.many.number.val())
+                | (bits::<HELD>(1) << FEW_SLOT as u64);
         }
-        self.kept.next = self.names[0].read_data.val();
+        self.slots.write_bytes.next = 0.into();
         for k in 0..4 {
-            self.names[k].write_enable.next =
-                self.named.valid.val() && (self.number.val() == k.to_bits());
-            self.names[k].write_address.next = self.checker_at.q.val();
-            self.names[k].write_data.next = bit_cast::<KEPT, NAME>(self.name_in.bits.val())
-                | (bit_cast::<KEPT, FEW_SLOT>(self.at.val()) << SLOT_AT as u64)
-                | (bit_cast::<KEPT, SPAN>(self.first_in.bits.val()) << FIRST_AT as u64);
-            self.names[k].ahead.next = self.next_qp.val();
-            if self.oldest.val() == k.to_bits() {
-                self.kept.next = self.names[k].read_data.val();
+            if self.named.valid.val() && (self.number.val() == k.to_bits()) {
+                self.slots.write_bytes.next = bits::<ALL_BYTES>(3) << (HELD_BYTES * k) as u64;
             }
+        }
+        self.slots.write_address.next = self.checker_at.q.val();
+        self.slots.write_data.next = bit_cast::<ALL_HELD, HELD>(self.at.val())
+            | (bit_cast::<ALL_HELD, HELD>(self.at.val()) << HELD as u64)
+            | (bit_cast::<ALL_HELD, HELD>(self.at.val()) << (2 * HELD) as u64)
+            | (bit_cast::<ALL_HELD, HELD>(self.at.val()) << (3 * HELD) as u64);
+        self.slots.ahead.next = self.next_qp.val();
+        self.slot_held.next =
+            self.slots.read_data.val().get_bits::<HELD>(self.oldest.val().index() * HELD);
+        self.unused_held.next = self.slot_held.val();
+        self.is_wide.next = self.slot_held.val().get_bit(FEW_SLOT);
+        self.written.next = bit_cast::<KEPT, NAME>(self.name_in.bits.val())
+            | (bit_cast::<KEPT, SPAN>(self.first_in.bits.val()) << NAME as u64);
+        self.few_names.write_lanes.next =
+            bit_cast::<1, 1>((self.named.valid.val() && !self.named.wide.val()).into());
+        self.few_names.write_address.next = self.few.number.val();
+        self.few_names.write_data.next = self.written.val();
+        self.few_names.read_enable.next = true;
+        self.few_names.read_address.next = self.slot_held.val().get_bits::<FEW_SLOT>(0);
+        self.many_names.write_lanes.next =
+            bit_cast::<1, 1>((self.named.valid.val() && self.named.wide.val()).into());
+        self.many_names.write_address.next = self.many.number.val();
+        self.many_names.write_data.next = self.written.val();
+        self.many_names.read_enable.next = true;
+        self.many_names.read_address.next = self.slot_held.val().get_bits::<SLOT>(0);
+        self.wide_before.d.next = self.is_wide.val();
+        self.kept.next = self.few_names.read_data.val();
+        if self.wide_before.q.val() {
+            self.kept.next = self.many_names.read_data.val();
         }
         self.name_out.bits.next = self.kept.val().get_bits::<NAME>(0);
         self.name.next = self.name_out.record.val();
 
         // Slots: that of the oldest receive becomes free with it.
         self.few.take.next = self.named.valid.val() && !self.named.wide.val();
-        self.gives_few.d.next = self.cleared.val() && !self.name_out.record.val().wide;
-        self.given_few.d.next = self.kept.val().get_bits::<FEW_SLOT>(SLOT_AT);
+        self.gives_few.d.next = self.cleared.val() && !self.is_wide.val();
+        self.given_few.d.next = self.slot_held.val().get_bits::<FEW_SLOT>(0);
         self.few.give.next = self.gives_few.q.val();
         self.few.given.next = self.given_few.q.val();
         self.many.take.next = self.named.valid.val() && self.named.wide.val();
-        self.gives_many.d.next = self.cleared.val() && self.name_out.record.val().wide;
-        self.given_many.d.next = self.kept.val().get_bits::<SLOT>(SLOT_AT);
+        self.gives_many.d.next = self.cleared.val() && self.is_wide.val();
+        self.given_many.d.next = self.slot_held.val().get_bits::<SLOT>(0);
         self.many.give.next = self.gives_many.q.val();
         self.many.given.next = self.given_many.q.val();
         self.few_room.next = self.few.free.val().any();
@@ -293,14 +327,14 @@ impl Logic for InUse {
         self.few_spans.write_address.next = self.few.number.val();
         self.few_spans.write_data.next = self.few_data.whole.val();
         self.few_spans.read_enable.next = true;
-        self.few_spans.read_address.next = self.kept.val().get_bits::<FEW_SLOT>(SLOT_AT);
+        self.few_spans.read_address.next = self.slot_held.val().get_bits::<FEW_SLOT>(0);
         self.many_spans.write_address.next = (bit_cast::<IN_MANY, SLOT>(self.many.number.val())
             << ROW as u64)
             | bit_cast::<IN_MANY, ROW>(self.span_at.val().get_bits::<ROW>(LOG_LANES));
         self.many_spans.write_data.next = self.many_data.whole.val();
         self.many_spans.read_enable.next = true;
         self.many_spans.read_address.next =
-            (bit_cast::<IN_MANY, SLOT>(self.kept.val().get_bits::<SLOT>(SLOT_AT)) << ROW as u64)
+            (bit_cast::<IN_MANY, SLOT>(self.slot_held.val().get_bits::<SLOT>(0)) << ROW as u64)
                 | bit_cast::<IN_MANY, ROW>(self.next_span.val().get_bits::<ROW>(LOG_LANES));
         self.unused_places.next = self.many_spans.read_data.val();
         self.asked_lane.d.next = self.next_span.val().get_bits::<LOG_LANES>(0);
@@ -313,17 +347,15 @@ impl Logic for InUse {
                 );
             }
         }
-        self.first_out.bits.next = self.kept.val().get_bits::<SPAN>(FIRST_AT);
+        self.first_out.bits.next = self.kept.val().get_bits::<SPAN>(NAME);
         self.first_region.next = self.first_out.record.val();
-        self.first_before.d.next = self.kept.val().get_bits::<SPAN>(FIRST_AT);
-        self.wide_before.d.next = self.name_out.record.val().wide;
         for k in 0..LANES {
             if self.wide_before.q.val() && (self.asked_lane.q.val() == k.to_bits()) {
                 self.span_bits.next = self.many_spans.read_data.val().get_bits::<SPAN>(k * LANE);
             }
         }
         if self.asks_first.q.val() {
-            self.span_bits.next = self.first_before.q.val();
+            self.span_bits.next = self.first_out.bits.val();
         }
         self.span_out.bits.next = self.span_bits.val();
         self.region.next = self.span_out.record.val();

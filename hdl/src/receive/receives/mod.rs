@@ -14,33 +14,26 @@
 //! Contract: a take is answered 8 or more cycles later, because its blocks may still have to be read. Takes may follow
 //! each other before they are answered, one in 5 cycles for each block of their entries; answers come in their order. A
 //! queue pair must not ask for a receive of a shared queue while it has one in use. Of its own queue it may take
-//! several, which its messages use up in
-//! the order of the takes: up to 4 are in use, and one of more than 4 regions, or with a strided one, is alone; a take
-//! beyond that waits, and all behind it. A take that
-//! `follows` finds nothing if the one before it of its queue pair did not. Each placing leads to one or more orders, in
-//! their order, an order in 4 cycles for the first one of a placing, in 2 for others. Payload for dense columns goes to
-//! the transposer, with one order.
+//! several, which its messages use up in the order of the takes: up to 4 are in use, and one of more than 4 regions, or
+//! with a strided one, is alone; a take beyond that waits, and all behind it. A take that `follows` finds nothing if
+//! the one before it of its queue pair did not. Each placing leads to one or more orders, in their order, an order in 5
+//! cycles for the first one of a placing, or in 4 if it needs no receive, in 2 for others. Payload for dense columns
+//! goes to the transposer, with one order.
 //!
 //! In a queue that is not shared, only the first receive that fails completes until the host enables the queue again:
-//! further ones are used up without a completion, because the
-//! queue is halted and all behind its failed receive is the driver's.
-//! `broken` names a queue pair that has entered the error state: its oldest receive in use, or else its own queue's
-//! oldest
-//! one, now or when it is posted, completes with `wr_flush_error`. It is given up in its turn among takes.
-//! What the host writes to the state of a queue pair or its attributes gives a shared queue's receive back; 4,096 such
-//! words and broken queue pairs can wait.
+//! further ones are used up without a completion, because the queue is halted and all behind its failed receive is the
+//! driver's. `broken` names a queue pair that has entered the error state: its oldest receive in use, or else its own
+//! queue's oldest one, now or when it is posted, completes with `wr_flush_error`. It is given up in its turn among
+//! takes. What the host writes to the state of a queue pair or its attributes gives a shared queue's receive back;
+//! 4,096 such words and broken queue pairs can wait.
 //!
-//! An entry's regions need up to 32 places
-//! (`drdma_abi::receive::RECEIVE_PLACES`); an entry that needs more completes with `local_qp_operation_error`. If one
-//! of its regions is bitmapped or pointer-mapped, the
-//! granules of all go to [`pieces`](super::pieces), which says where bytes go, piece by piece; no key is checked before
-//! that.
-//! At most 512 receives of more than 4 regions, or with one that is not contiguous, are in use
-//! (`drdma_abi::receive::MANY_RECEIVES`): while they are, a take whose turn it is with
-//! another one finds nothing, and that one stays in its queue.
-//! A receive that appends has no regions: placings say which rows of which append region their bytes become. It stays
-//! in its queue until `append_taken`
-//! decides about it, and all takes wait for that.
+//! An entry's regions need up to 32 places (`drdma_abi::receive::RECEIVE_PLACES`); an entry that needs more completes
+//! with `local_qp_operation_error`. If one of its regions is bitmapped or pointer-mapped, the granules of all go to
+//! [`pieces`](super::pieces), which says where bytes go, piece by piece; no key is checked before that. At most 512
+//! receives of more than 4 regions, or with one that is not contiguous, are in use
+//! (`drdma_abi::receive::MANY_RECEIVES`): while they are, a take whose turn it is with another one finds nothing, and
+//! that one stays in its queue. A receive that appends has no regions: placings say which rows of which append region
+//! their bytes become. It stays in its queue until `append_taken` decides about it, and all takes wait for that.
 
 use crate::context::{ConfigWrite, QueuePairIndex};
 use crate::receive::record::{

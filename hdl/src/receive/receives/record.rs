@@ -279,8 +279,7 @@ pub enum GiveUpKind {
     /// The queue pair is broken: the receive in use is given up; if there is none, the oldest one of its own queue.
     Broken,
     /// The host has reset the queue pair or its attributes: a receive of a shared queue that is in use is given up. The
-    /// queue pair's own queue is not flushed any
-    /// more, unless it is still broken.
+    /// queue pair's own queue is not flushed any more, unless it is still broken.
     Reset,
     /// The host has made the queue pair ready: its own queue is not flushed any more.
     Ready,

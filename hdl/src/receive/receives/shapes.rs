@@ -2,10 +2,8 @@
 //!
 //! Contract: `starts` comes with what the entry's head says of its regions. From the next cycle on `bad`, `kind` and
 //! `closes` describe `granule` in the same cycle; `step` goes on to the next one. An entry is malformed if a field of a
-//! granule
-//! is, if its regions end before its granules do or behind them, or if they need more than [`RECEIVE_PLACES`]. If one
-//! of its regions is bitmapped or
-//! pointer-mapped, every granule takes a place.
+//! granule is, if its regions end before its granules do or behind them, or if they need more than [`RECEIVE_PLACES`].
+//! If one of its regions is bitmapped or pointer-mapped, every granule takes a place.
 
 use super::record::*;
 use drdma_abi::receive::RECEIVE_PLACES;

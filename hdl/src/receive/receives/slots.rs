@@ -6,9 +6,8 @@ use drdma_emit::prelude::*;
 /// Hands out the numbers of 2^`N` slots; `C` = `N` + 1 is the width of their count.
 ///
 /// Contract: all slots are free after a reset. While `free` is not 0, `number` is that of a free slot, and stays so
-/// until it is taken. One slot is taken and one given
-/// back in a cycle; both count in the next one. A number that was given back is handed out again after all that were
-/// free before it.
+/// until it is taken. One slot is taken and one given back in a cycle; both count in the next one. A number that was
+/// given back is handed out again after all that were free before it.
 ///
 /// # Inputs
 /// `clk`, `rst`; `take`, only while a slot is free; `give`, `given`.

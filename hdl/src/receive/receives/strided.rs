@@ -2,8 +2,7 @@
 //!
 //! Contract: the header, the shape and each extent of a region come in this order, in cycles of their own; the last
 //! extent comes with `closes`. `done` is a pulse [`LATENCY`] cycles later; `start`, `limit` and `bytes` are valid from
-//! then until the next
-//! header. No sum wraps.
+//! then until the next header. No sum wraps.
 
 use crate::primitive::Multiplier;
 use drdma_emit::prelude::*;

@@ -35,14 +35,12 @@ pub enum Verdict {
 /// docs/semantics.md, "Receiving"; order, opcode and rights were checked before.
 ///
 /// Contract: while `at` stays, `sum` is valid from the cycle after the first on, and the verdict from the second on as
-/// far as lengths and the receive
-/// are concerned. The key's answer comes in the third cycle after the first; `sample` keeps it. For any other job the
-/// verdict means nothing.
+/// far as lengths and the receive are concerned. The key's answer comes in the third cycle after the first; `sample`
+/// keeps it. For any other job the verdict means nothing.
 ///
 /// # Inputs
 /// `clk`; `cfg`; `at`; `sample`; stream `revoke`; `append`, for a SEND that is appended, in the cycle before its
-/// verdict is used; `found`, likewise for a packet whose
-/// bytes are placed piece by piece.
+/// verdict is used; `found`, likewise for a packet whose bytes are placed piece by piece.
 ///
 /// # Outputs
 /// `verdict`; `described`, `region`: the key of a WRITE is a described one, of this region, if it is looked up; `sum`:

@@ -48,8 +48,7 @@ fn stands<L: Layout>(field: &str, at: usize) -> bool {
 /// Knows what the host has written about a queue pair, and the sequence number with which its packets begin.
 ///
 /// An entry and attributes are valid from the write of their last word, if that says so, until any word of them is
-/// written.
-/// Attributes take effect a cycle later than other words, because the first sequence number is looked up.
+/// written. Attributes take effect a cycle later than other words, because the first sequence number is looked up.
 ///
 /// Contract: one queue pair a cycle, asked for a cycle ahead. `used` must not come in a cycle with `begins`.
 ///
@@ -58,8 +57,7 @@ fn stands<L: Layout>(field: &str, at: usize) -> bool {
 ///
 /// # Outputs
 /// `settings` of the queue pair of `next_qp` one cycle before; `shared`: the receive queue of `settings` one cycle
-/// before is
-/// a shared one. `begins`: the queue pair begins anew, from the next cycle on.
+/// before is a shared one. `begins`: the queue pair begins anew, from the next cycle on.
 #[derive(LogicBlock, BlockDefault)]
 #[check(stands::<QueuePairEntry>("dest_ip", 0) && stands::<QueuePairEntry>("qkey", 0))]
 #[check(stands::<QueuePairEntry>("pkey", 0) && stands::<QueuePairEntry>("transport", 16))]

@@ -40,18 +40,15 @@ pub struct Fate {
 /// Remembers which queue pairs have jobs under way, from admission to the end of their execution.
 ///
 /// Contract: `qp` is answered in the same cycle, as of all earlier cycles. Up to 8 jobs; while there are so many, none
-/// may
-/// begin.
+/// may begin.
 ///
 /// # Inputs
 /// `clk`, `rst`; `begun`: a job leaves admission; `ended`: the oldest one is done; `begins`; `fails`; `qp`: the queue
-/// pair that
-/// is asked about.
+/// pair that is asked about.
 ///
 /// # Outputs
 /// `shares`: the queue pair has jobs under way; `blocks`: one of them must be done before another follows; `takes`: one
-/// of them takes a receive;
-/// `full`; `fate` of the oldest job.
+/// of them takes a receive; `full`; `fate` of the oldest job.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Flights {
     /// Clock.

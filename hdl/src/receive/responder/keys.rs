@@ -55,9 +55,8 @@ fn word_of(field: &str, further: u64) -> Constant<Bits<4>> {
 ///
 /// # Outputs
 /// `writable`, `readable`, `changeable`: a peer may WRITE the range, READ it, or execute atomics there. `revocable`: a
-/// peer may make the key invalid.
-/// `covers`: the key is one of memory, which has the range; `fillable`: and the card may write there for its own host.
-/// `described`, `region`: the key is a described one, of this region.
+/// peer may make the key invalid. `covers`: the key is one of memory, which has the range; `fillable`: and the card may
+/// write there for its own host. `described`, `region`: the key is a described one, of this region.
 #[derive(LogicBlock, BlockDefault)]
 #[check(MemoryRegionEntry::field("addr").start % 32 == 0 && MemoryRegionEntry::field("pd").start % 32 == 0)]
 pub struct Keys {

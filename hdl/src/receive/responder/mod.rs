@@ -2,17 +2,14 @@
 //!
 //! Stands between the parser, whose packets are whole and right and have a queue pair, and the receive queues. It
 //! checks that each packet is still for its queue pair, its order, opcode, rights, receive, lengths and remote key, in
-//! the order of the table
-//! there; keeps how far each queue pair has come; and says where the bytes go, what is answered, and which queue pairs
-//! break. Its meaning is `drdma_semantics::responder`, except for what other blocks find out: READs and atomics become
-//! answers, which
-//! `send/replies` carries out; room in the completion queue, and memory that is not there, are noticed by those who
-//! write.
+//! the order of the table there; keeps how far each queue pair has come; and says where the bytes go, what is answered,
+//! and which queue pairs break. Its meaning is `drdma_semantics::responder`, except for what other blocks find out:
+//! READs and atomics become answers, which `send/replies` carries out; room in the completion queue, and memory that is
+//! not there, are noticed by those who write.
 //!
 //! An atomic that is accepted gets a slot of [`atomics`](super::atomics), or waits for one, and all packets behind it
-//! wait, too.
-//! READs and atomics of a queue pair are numbered; `answered` says how many have been answered. One that comes while
-//! `max_dest_rd_atomic` of them wait is an invalid request. Repetitions do not count.
+//! wait, too. READs and atomics of a queue pair are numbered; `answered` says how many have been answered. One that
+//! comes while `max_dest_rd_atomic` of them wait is an invalid request. Repetitions do not count.
 //!
 //! ```text
 //!                cfg: queue pairs, attributes        cfg: memory regions
@@ -26,48 +23,40 @@
 //! Packets stay in order. Each gives one or two placings, of which the last has `frame_end`.
 //!
 //! The next SEND or WRITE of an RC queue pair follows those before it at once: `Admission` writes the queue pair's
-//! progress as if they
-//! were executed, and [`Flights`](flights::Flights) remembers what is under way. If one of them fails, `Execution`
-//! corrects the progress, and those behind it are
-//! void: dropped, if the queue pair is broken, or ignored, if their peer sends them again. A receive that was taken for
-//! one of them
-//! completes with `wr_flush_error`; it is of the queue pair's own queue, in which only the first receive that fails is
-//! reported. A [`Take`] with
+//! progress as if they were executed, and [`Flights`](flights::Flights) remembers what is under way. If one of them
+//! fails, `Execution` corrects the progress, and those behind it are void: dropped, if the queue pair is broken, or
+//! ignored, if their peer sends them again. A receive that was taken for one of them completes with `wr_flush_error`;
+//! it is of the queue pair's own queue, in which only the first receive that fails is reported. A [`Take`] with
 //! `follows` must find nothing if the one before it of its queue pair did not.
 //!
 //! All other packets, and SENDs that take receives of a shared queue, wait in `Admission` until those before them of
-//! the same queue pair are done
-//! and their placings were taken. So they see all that was changed, the error state included, and a placing with which
-//! a
-//! receive of a shared queue completes is taken before the next take of its queue pair is offered. A queue pair is put
-//! into the error state when the placing and the
-//! answer of the packet that broke it were taken.
+//! the same queue pair are done and their placings were taken. So they see all that was changed, the error state
+//! included, and a placing with which a receive of a shared queue completes is taken before the next take of its queue
+//! pair is offered. A queue pair is put into the error state when the placing and the answer of the packet that broke
+//! it were taken.
 //!
 //! When the host writes 1 to the `state` of a queue pair's attributes, it begins anew. What is under way for it then is
 //! dropped; a receive that was taken for it completes with `wr_flush_error`. Other words that are written to the
 //! entries of a queue pair count for the packets whose check has not begun.
 //!
 //! A key that a SEND makes invalid is invalid here, and `invalidate` was taken, before that SEND is placed; whoever
-//! takes `invalidate` clears
-//! the other copies of the table.
+//! takes `invalidate` clears the other copies of the table.
 //!
 //! A SEND whose receive appends is checked by [`appends`](super::appends), which keeps the rows. No other receive is
-//! taken meanwhile: a receive for which there are
-//! no rows now stays in its queue, and its message finds none. The further packets of such a message follow each other
-//! when they are executed.
+//! taken meanwhile: a receive for which there are no rows now stays in its queue, and its message finds none. The
+//! further packets of such a message follow each other when they are executed.
 //!
 //! For a WRITE to a described key, and a SEND whose receive has bitmapped or pointer-mapped regions,
-//! [`pieces`](super::pieces) is asked packet by packet: it knows where the bytes
-//! go, or that they cannot. All packets behind wait for the answer. How many bytes such a receive holds is not known; a
-//! message is too long for it when a packet comes that the receive has no room for.
+//! [`pieces`](super::pieces) is asked packet by packet: it knows where the bytes go, or that they cannot. All packets
+//! behind wait for the answer. How many bytes such a receive holds is not known; a message is too long for it when a
+//! packet comes that the receive has no room for.
 //!
-//! Contract: if packets of many queue pairs take turns, a packet that is dropped and a packet of
-//! a SEND that has its receive take 3 cycles each, a packet of a WRITE, a READ and an atomic 5, a datagram 5, a SEND
-//! that makes a key invalid 8. A packet waits for the
-//! answer to its take, but up to 8 packets are under way meanwhile. Packets of one RC queue pair take as long; between
-//! SENDs of a UC queue pair there are 8 cycles, and the
-//! wait for that answer. The first output comes 6 (dropped) to 10 cycles after the packet. May stall at any time; no
-//! ready of an input depends on that of an output within a cycle.
+//! Contract: if packets of many queue pairs take turns, a packet that is dropped and a packet of a SEND that has its
+//! receive take 3 cycles each, a packet of a WRITE, a READ and an atomic 5, a datagram 5, a SEND that makes a key
+//! invalid 8. A packet waits for the answer to its take, but up to 8 packets are under way meanwhile. Packets of one RC
+//! queue pair take as long; between SENDs of a UC queue pair there are 8 cycles, and the wait for that answer. The
+//! first output comes 6 (dropped) to 10 cycles after the packet. May stall at any time; no ready of an input depends on
+//! that of an output within a cycle.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, RegionIndex};
 use crate::primitive::StreamSkid;

@@ -27,11 +27,9 @@ pub enum SupplyState {
 /// Takes a receive for each job that needs one.
 ///
 /// Contract: a job a cycle; it is passed on after 1 cycle, or with the answer to its take, which is offered after 1
-/// cycle. 8
-/// jobs wait, and their takes do not wait for each other's answers. A job that gives up another message's receive is
-/// passed on twice: first
-/// as [`JobKind::Abandon`]; it asks for its own receive when that has left the responder (`idle`), and no other job
-/// comes in until it has left.
+/// cycle. 8 jobs wait, and their takes do not wait for each other's answers. A job that gives up another message's
+/// receive is passed on twice: first as [`JobKind::Abandon`]; it asks for its own receive when that has left the
+/// responder (`idle`), and no other job comes in until it has left.
 ///
 /// # Inputs
 /// `clk`, `rst`; streams `job` and `taken`; `idle`: no job is under way behind this block.

@@ -1,10 +1,9 @@
 //! Turns the rows of a packet into runs of columns.
 //!
 //! Stands beside the receive queues' scatter. Packed rows that go to a region of dense columns (each value follows the
-//! one of the row
-//! before) would take a DMA write for each value. This block reads the payload from the frame store and writes it into
-//! the memory of columns, in
-//! which the values of a column follow each other; so a packet takes a DMA write for each column.
+//! one of the row before) would take a DMA write for each value. This block reads the payload from the frame store and
+//! writes it into the memory of columns, in which the values of a column follow each other; so a packet takes a DMA
+//! write for each column.
 //!
 //! ```text
 //! column --> pieces --16 pieces a cycle--> shift --> lanes, crossbar, column memory --> host_write
@@ -13,17 +12,14 @@
 //! ```
 //!
 //! A value is cut into pieces of up to 4 bytes. In a cycle 16 consecutive pieces go to the memory's 128 banks of a
-//! byte: 64 bytes if all values have
-//! a multiple of 4 bytes, 48 if they have 3, 16 if they have one. Pieces that would meet in a bank take turns; up to 8
-//! wait in each of 16 lanes. Columns should begin
-//! `128 / n` banks from each other, so that columns of equal widths never meet.
+//! byte: 64 bytes if all values have a multiple of 4 bytes, 48 if they have 3, 16 if they have one. Pieces that would
+//! meet in a bank take turns; up to 8 wait in each of 16 lanes. Columns should begin `128 / n` banks from each other,
+//! so that columns of equal widths never meet.
 //!
 //! Contract: a job is the columns of a row, in their order: at most 16, of at most 64 B. Its payload is any part of
-//! consecutive rows, at most 4,096 B.
-//! `done` comes when all of it is in the memory, in the order of jobs; then it may be read, until its places are used
-//! again.
-//! Jobs are prepared while the ones before them are carried out: a job takes about 6 cycles more than its payload, and
-//! at least one cycle for each column and for each 16 pieces of another one.
+//! consecutive rows, at most 4,096 B. `done` comes when all of it is in the memory, in the order of jobs; then it may
+//! be read, until its places are used again. Jobs are prepared while the ones before them are carried out: a job takes
+//! about 6 cycles more than its payload, and at least one cycle for each column and for each 16 pieces of another one.
 
 use crate::primitive::Pack;
 use crate::receive::record::{PLACE, STORE, STORE_WORD};

@@ -1,12 +1,9 @@
 //! Provides payload from the frame store, 64 bytes from any byte on.
 //!
 //! Contract: stretches are fetched in their order, ahead of their use, up to 16 words of 64 B. `enough` says that the
-//! next 64 bytes
-//! are there, or as many as the stretch still has. `take` advances by `bytes` (1 to 64); the 64 bytes from the old
-//! position on
-//! are at `payload` 3 cycles with `flows` later, that of `take` included. `over` comes with the last `take` of a
-//! stretch. Bytes behind the
-//! stretch's end mean nothing.
+//! next 64 bytes are there, or as many as the stretch still has. `take` advances by `bytes` (1 to 64); the 64 bytes
+//! from the old position on are at `payload` 3 cycles with `flows` later, that of `take` included. `over` comes with
+//! the last `take` of a stretch. Bytes behind the stretch's end mean nothing.
 
 use crate::primitive::{Lutram, StreamFifo};
 use crate::receive::record::{STORE, STORE_WORD};

@@ -1,8 +1,7 @@
 //! Replaces orders for columns by the runs of their jobs.
 //!
 //! Stands behind the receive queues' scatter. Payload that scatter gives out as columns is planned and transposed here;
-//! the order that scatter gives
-//! in its place among the others becomes an order for each run that has bytes.
+//! the order that scatter gives in its place among the others becomes an order for each run that has bytes.
 //!
 //! ```text
 //! target --> runs --planned-->
@@ -14,10 +13,9 @@
 //! ```
 //!
 //! Contract: there is an order of `column` for each job that was planned, in their order. It waits until its job's
-//! payload is in the memory of columns, and all orders
-//! behind it wait as well. Other orders pass after 1 cycle, one a cycle. The last run has the end of the frame, the
-//! completion, and the rows of the
-//! memory of columns that its job takes. May stall at any time.
+//! payload is in the memory of columns, and all orders behind it wait as well. Other orders pass after 1 cycle, one a
+//! cycle. The last run has the end of the frame, the completion, and the rows of the memory of columns that its job
+//! takes. May stall at any time.
 
 use super::Transposer;
 use super::runs::{Planned, RowShape, Run, Runs, Target};

@@ -128,36 +128,30 @@ pub enum WalkState {
 /// Walks regions, and names the pieces in which bytes lie; see the [module above](super).
 ///
 /// Every piece is inside the memory region of its local key, and in the protection domain, whatever a bitmap or
-/// pointers say; if it is
-/// written, its key allows that. Otherwise the packet ends with a step that has failed, and so does one for a described
-/// key whose entry is not valid.
+/// pointers say; if it is written, its key allows that. Otherwise the packet ends with a step that has failed, and so
+/// does one for a described key whose entry is not valid.
 ///
 /// Contract: steps come in the order of the bytes, the last one of a packet with `last`, or one that has `failed`. The
-/// first piece of a packet of a described key comes about 80 cycles
-/// after it was asked for, or 50 if the packet begins in the region's first 4 GiB, and 4 more for each column; with a
-/// bitmap 1 more for each 64 rows that come before, and 1 for each row of the last 64. A packet that goes on where the
-/// one
-/// before of its queue pair has ended takes 2 cycles if no other one came between, else 8 and 1 for each column. A
-/// piece takes 16 cycles; the rows of a strided region that
-/// touch are one piece, and take 8 cycles more. The bits of 512 rows, or 8 pointers, are a step with
-/// `side`, after which the walk waits for `side`. The region of a described key is read with the first packet of a
-/// message, or behind a packet of another
-/// queue pair.
+/// first piece of a packet of a described key comes about 80 cycles after it was asked for, or 50 if the packet begins
+/// in the region's first 4 GiB, and 4 more for each column; with a bitmap 1 more for each 64 rows that come before, and
+/// 1 for each row of the last 64. A packet that goes on where the one before of its queue pair has ended takes 2 cycles
+/// if no other one came between, else 8 and 1 for each column. A piece takes 16 cycles; the rows of a strided region
+/// that touch are one piece, and take 8 cycles more. The bits of 512 rows, or 8 pointers, are a step with `side`, after
+/// which the walk waits for `side`. The region of a described key is read with the first packet of a message, or behind
+/// a packet of another queue pair.
 ///
 /// With `columns`, bytes in a described key's strided region whose columns are dense (each extent is as long as the
-/// period, at most 64 B) are answered column by column: a step with `column` for
-/// each extent, one a cycle, in the order of a row, 17 cycles after the packet is begun, and 5 more before the last
-/// one. These steps wait while `roomy` is low, and not for `ready`. If one of the columns cannot be reached whole,
-/// `again`, a
-/// pulse, withdraws what was said of the packet, and it is answered piece by piece.
+/// period, at most 64 B) are answered column by column: a step with `column` for each extent, one a cycle, in the order
+/// of a row, 17 cycles after the packet is begun, and 5 more before the last one. These steps wait while `roomy` is
+/// low, and not for `ready`. If one of the columns cannot be reached whole, `again`, a pulse, withdraws what was said
+/// of the packet, and it is answered piece by piece.
 ///
 /// With `columns`, bytes that are read of a bitmapped region whose columns all have one width of at most 64 B have no
 /// steps here. The packet is `handed` over while `hands`, until `back` says where it has ended. Meanwhile a `probe` is
 /// answered 3 cycles later, by `probed`.
 ///
 /// The granule that was asked for in a cycle, of `region`, or of the receive of `qp`, must be given in the next one.
-/// `resume` is the position of `next_qp` one
-/// cycle before.
+/// `resume` is the position of `next_qp` one cycle before.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; stream `ask`; `data`, `valid`, `kind`, `is_final`; `resume`; `forget`; `side`, a pulse;
@@ -206,7 +200,7 @@ pub struct Walk {
     pub back: Flow<In, HandBack>,
     /// With `hands`: a range that is looked up in its key.
     pub probe: Signals<In, Probe>,
-    /// The range of `probe`, three cycles before, may be accessed.
+    /// The range of `probe`, four cycles before, may be accessed.
     pub probed: Signal<Out, Bit>,
 
     /// Of a granule that is asked for: number of the described key's region.

@@ -29,7 +29,7 @@ impl Walk {
         self.covered.next = self.keys.covers.val();
         self.may.next =
             self.covered.val() && (!self.held.q.val().writes || self.keys.fillable.val());
-        self.probed.next = self.may.val();
+        self.probed.next = self.allowed.q.val();
         self.was_covered.d.next = self.covered.val();
         self.allowed.d.next = self.may.val();
         self.unused_rights.next = self.keys.readable.val()

@@ -3,13 +3,12 @@
 use crate::request::{BITMAPPED, POINTER_MAPPED};
 use drdma_emit::prelude::*;
 
-/// Finds destinations whose rows are what a shuffle of columns describes: row mask Element, every
-/// region strided with one extent, all with the same count, or every region bitmapped with one
-/// column, all with the same bitmap; or a scatter-gather list: every region contiguous. Element `i` of
-/// every region is then row `i` of one region whose lanes are the regions', each with its own step. So the lanes are
-/// written
-/// again behind the first region's, and when all fit, the first region's set and the destination are
-/// written anew: one set, row mask Period. It then takes a cycle a row instead of a cycle an element.
+/// Finds destinations whose rows are what a shuffle of columns describes: row mask Element, every region strided with
+/// one extent, all with the same count, or every region bitmapped with one column, all with the same bitmap; or a
+/// scatter-gather list: every region contiguous. Element `i` of every region is then row `i` of one region whose lanes
+/// are the regions', each with its own step. So the lanes are written again behind the first region's, and when all
+/// fit, the first region's set and the destination are written anew: one set, row mask Period. It then takes a cycle a
+/// row instead of a cycle an element.
 ///
 /// An element of such a region comes at most every third cycle. `write` follows 3 cycles after it,
 /// when the shaper still holds its lane; `joined` 1 cycle after the last region's element, before

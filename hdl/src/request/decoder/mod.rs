@@ -12,10 +12,9 @@
 //! ```
 //!
 //! *Throughput*: a cycle for an entry's head with its first destination, which fill a block (two if the request is
-//! partitioned), and one for each granule behind it; besides, one cycle a destination, three a pointer-mapped
-//! region, and up to three an entry. An inline payload takes a cycle. An entry with one, or with one contiguous region,
-//! takes 4 cycles: its request leaves 3 cycles
-//! after its last granule, and the next one's first region is parsed then.
+//! partitioned), and one for each granule behind it; besides, one cycle a destination, three a pointer-mapped region,
+//! and up to three an entry. An inline payload takes a cycle. An entry with one, or with one contiguous region, takes 4
+//! cycles: its request leaves 3 cycles after its last granule, and the next one's first region is parsed then.
 //!
 //! *Latency*: `open` comes 4 cycles after an entry's first block, `request` 3 cycles after the
 //! granule of a last contiguous region and 10 after the last element of another. Lanes, sets and
@@ -35,8 +34,8 @@
 //!
 //! *An inline payload* becomes a contiguous set as long as it is, with a lane that is `inline`: blocks that count
 //! bytes count them, blocks that fetch them have nothing to fetch. `inline_write` gives the payload to the gather. A
-//! payload of no bytes
-//! becomes a set of one byte, which stands for it; with `dest_write_empty` the segmenter does not send that byte.
+//! payload of no bytes becomes a set of one byte, which stands for it; with `dest_write_empty` the segmenter does not
+//! send that byte.
 //!
 //! *Partitioned requests* are opened before their region, which becomes the one set of all
 //! destinations; a failure of the region is of no destination.

@@ -15,8 +15,7 @@ use drdma_emit::prelude::*;
 ///
 /// # Inputs
 /// `clk`; `ask`, `asked`; `count`, the numbers in the set; `add`: `number`, which was asked about last and is not in
-/// the
-/// set, becomes its last.
+/// the set, becomes its last.
 ///
 /// # Outputs
 /// `named`.

@@ -35,8 +35,7 @@ pub struct Shaper {
     /// The element is the last one of its set.
     pub element_last: Signal<In, Bit>,
     /// The element is a set by itself, before it is part of the region's set: behind the region's set there are as many
-    /// sets
-    /// before it as its lane has lanes before it.
+    /// sets before it as its lane has lanes before it.
     pub element_alone: Signal<In, Bit>,
     /// The elements of the region's set have sets of their own behind it.
     pub element_split: Signal<In, Bit>,

@@ -1,55 +1,44 @@
 //! Fetches the blocks of send queues' rings, doorbell by doorbell.
 //!
 //! Stands between the registers and the decoder. Doorbells of all queues wait in one FIFO. The blocks that a doorbell
-//! adds to
-//! its ring, a *batch*, are read in pieces of up to 16 blocks, several ahead of the decoder. A batch is served in
-//! one or more *turns*, between which other queues have theirs.
+//! adds to its ring, a *batch*, are read in pieces of up to 16 blocks, several ahead of the decoder. A batch is served
+//! in one or more *turns*, between which other queues have theirs.
 //!
-//! Contract: 1,024 doorbells wait; a doorbell that adds nothing, more than its ring holds, or is for a
-//! halted queue is dropped. One block leaves per cycle while its data are there (one cycle is lost
-//! a turn); a doorbell's first read is requested 4 cycles after the doorbell, and one doorbell is
-//! served in 5 cycles. A turn leaves whole: a queue that halts loses those of its turns that have not begun. Writing a
-//! queue's `enable`
-//! word also drops everything that was rung before.
+//! Contract: 1,024 doorbells wait; a doorbell that adds nothing, more than its ring holds, or is for a halted queue is
+//! dropped. One block leaves per cycle while its data are there (one cycle is lost a turn); a doorbell's first read is
+//! requested 4 cycles after the doorbell, and one doorbell is served in 5 cycles. A turn leaves whole: a queue that
+//! halts loses those of its turns that have not begun. Writing a queue's `enable` word also drops everything that was
+//! rung before.
 //!
 //! *Turns*: a turn is the whole batch if no other queue waits or is being served; otherwise it is *limited*, to 256
 //! blocks, or fewer the more others there are, down to 32. The rest of its batch goes behind the others (`rests`), and
-//! is fetched from where the turn ends, although an entry may reach beyond it. The second half,
-//! [`Batches`], sees the entries: it *cuts* a turn before an entry that is not whole, and also before one with which
-//! the turn
-//! would exceed its share while others wait. It reports where (`cuts`), and drops all that comes of the queue up to the
-//! turn
-//! that is fetched from there, a *fresh* one, which is the next one and long enough for that entry. A turn that
-//! took too long is cut as well; the queue's turns are then as short as that one until its batch is over.
-//! So no entry is ever cut, a queue alone is served without a break, and little is fetched twice if there are several
-//! queues.
-//! A doorbell for a queue that has a rest becomes part of it.
+//! is fetched from where the turn ends, although an entry may reach beyond it. The second half, [`Batches`], sees the
+//! entries: it *cuts* a turn before an entry that is not whole, and also before one with which the turn would exceed
+//! its share while others wait. It reports where (`cuts`), and drops all that comes of the queue up to the turn that is
+//! fetched from there, a *fresh* one, which is the next one and long enough for that entry. A turn that took too long
+//! is cut as well; the queue's turns are then as short as that one until its batch is over. So no entry is ever cut, a
+//! queue alone is served without a break, and little is fetched twice if there are several queues. A doorbell for a
+//! queue that has a rest becomes part of it.
 //!
 //! *Shared queues* take no turns: their requests and those of queue pairs' own queues name the same queue pairs, and
 //! must stay in the order of the posts. A batch of a shared queue begins when all that was rung before it is over,
-//! unless that
-//! is held, and is not cut; what is rung behind it comes behind it.
+//! unless that is held, and is not cut; what is rung behind it comes behind it.
 //!
 //! A doorbell of a queue whose queue pair the keeper *holds* ([`Hold`]) is *parked* when its turn comes, and those of
-//! others go on. Parked
-//! doorbells are tried again in turns, one after every 8 others or when there are no others. 1,024 are parked; if there
-//! is no room for
-//! another, it is served all the same. Doorbells are positions: one that is served behind a newer one of its queue adds
-//! nothing. Shared queues are never parked, and neither is what was fetched.
+//! others go on. Parked doorbells are tried again in turns, one after every 8 others or when there are no others. 1,024
+//! are parked; if there is no room for another, it is served all the same. Doorbells are positions: one that is served
+//! behind a newer one of its queue adds nothing. Shared queues are never parked, and neither is what was fetched.
 //!
 //! A queue pair whose peer is *silent* ([`Silence`]) is *tried*: while others wait its first turn has one entry, and
 //! what is behind that is
 //! *deferred*, which means parked as long as doorbells of others wait, or queue pairs whose peers are not silent have
-//! rests, or blocks on their
-//! way. So one whose peer never answers costs the others an entry or a few, and queue pairs that are all silent take
-//! turns like others. What is deferred still comes before
-//! what a shared queue is rung for later.
+//! rests, or blocks on their way. So one whose peer never answers costs the others an entry or a few, and queue pairs
+//! that are all silent take turns like others. What is deferred still comes before what a shared queue is rung for
+//! later.
 
-use crate::context::{INDEX, QP, QUEUE, Stamps, TableSelect};
+use crate::context::{INDEX, QP, QUEUE, RingTable, Stamps, TableSelect};
 use crate::primitive::{Flatten, PromptFifo, Ram, RamStyle, Restore, StreamFifo};
 use crate::request::{PART, Part};
-use drdma_abi::Layout;
-use drdma_abi::register::SendQueueEntry;
 use drdma_emit::prelude::*;
 
 mod batches;
@@ -69,11 +58,6 @@ use parking::Parking;
 pub use parking::{Hold, Silence};
 use share::Share;
 
-/// Number of the word of a queue's entry that has this field.
-fn word_of(field: &str) -> u64 {
-    (SendQueueEntry::field(field).start / 32) as u64
-}
-
 /// Bits of a queue's life. A doorbell is wrongly taken for one of its queue's present life if the host has written
 /// `enable` 65,536 times, or a multiple of that, since it was rung.
 const LIFE: usize = 16;
@@ -90,10 +74,7 @@ const PART_BLOCKS: u64 = 2;
 const PROBE_BLOCKS: u64 = 4;
 const LOG_PROBE: usize = PROBE_BLOCKS.ilog2() as usize;
 const _: () = assert!(LOG_PROBE == 2, "the bits that a number above has");
-/// Bits of what is kept of a ring: its address, and the logarithm of its blocks behind it.
-const RING_BYTES: usize = 9;
-const RING: usize = 8 * RING_BYTES;
-const LOG_AT: usize = 64;
+/// Bits of the binary logarithm of a ring's blocks.
 const LOG: usize = 5;
 /// Bits of a [`Standing`].
 const STANDING: usize = Standing::BITS;
@@ -279,20 +260,10 @@ pub struct Queue {
     pub busy: Signal<Out, Bit>,
 
     // Copies of the queues' entries.
-    #[init(Constant::new(word_of("addr").into()))]
-    word_low: Constant<Bits<4>>,
-    #[init(Constant::new((word_of("addr") + 1).into()))]
-    word_high: Constant<Bits<4>>,
-    #[init(Constant::new(word_of("log_blocks").into()))]
-    word_log: Constant<Bits<4>>,
-    #[init(Constant::new((SendQueueEntry::field("log_blocks").start as u64 % 32).into()))]
-    log_at: Constant<Bits<5>>,
     select: TableSelect,
     cfg_enable: Signal<Local, Bit>,
-    /// Address of each queue's ring, and behind it the logarithm of its blocks.
-    #[init(Ram::new(RamStyle::Ultra))]
-    entry_rings: Ram<RING, RING_BYTES, QUEUE>,
-    unused_ring: Signal<Local, Bits<RING>>,
+    rings: RingTable<QUEUE>,
+    unused_log: Signal<Local, Bits<8>>,
     #[init(Ram::new(RamStyle::Ultra))]
     standings: Ram<STANDING, 1, QUEUE>,
     standing_in: Flatten<Standing, STANDING>,

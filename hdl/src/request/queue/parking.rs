@@ -1,6 +1,5 @@
 //! Tells whose doorbells wait: those of queues whose queue pair is held, and those whose peer is silent while others
-//! have something to
-//! send.
+//! have something to send.
 
 use crate::context::{ConfigWrite, QP, QUEUE, Table, TableSelect};
 use drdma_abi::Layout;
@@ -89,10 +88,8 @@ fn fields_stand() -> bool {
 /// pairs, is neither.
 ///
 /// A silent queue pair is *tried* when a turn of its queue begins, for one to two terms of 4.2 ms, or until its entry
-/// is written: so one that
-/// got no answer because what was tried was never sent is tried again. Terms have numbers of 2 bits; so a trial counts
-/// once more four terms later,
-/// again for one to two of them, if there was none meanwhile.
+/// is written: so one that got no answer because what was tried was never sent is tried again. Terms have numbers of 2
+/// bits; so a trial counts once more four terms later, again for one to two of them, if there was none meanwhile.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; `hold`, `silence`; `next_queue`: the queue that is asked for; `tries`: a turn of the

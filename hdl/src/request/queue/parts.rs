@@ -21,8 +21,7 @@ const _: () = assert!(MAX_MESSAGE == 1 << 31, "the bit that a longer message has
 /// region of more bytes than a part may have.
 ///
 /// Such an entry has two blocks. The second one, which has the region's length, is held for a cycle before it leaves,
-/// if the
-/// region has at least a unit of parts (`2^LOG_PART_UNIT` bytes).
+/// if the region has at least a unit of parts (`2^LOG_PART_UNIT` bytes).
 ///
 /// # Inputs
 /// `clk`; `begins`: the next block is the first one of a turn; `offered`, with `head`, `dest`, `unread`, `heads` (it

@@ -4,6 +4,13 @@ use super::record::{Cut, LENGTH_BITS, Length, Token};
 use crate::primitive::{FirstSet, Ram, RamStyle, Restore};
 use drdma_emit::prelude::*;
 
+/// Bits of a length that is kept, of which two share a word of an UltraRAM. A lane of up to 64 bytes has its bytes in 7
+/// bits, and those of its beat behind them. A longer one, which ends no beat, has the top bit.
+const KEPT: usize = 36;
+const IS_LONG: usize = KEPT - 1;
+const WORD: usize = 2 * KEPT;
+const PLACE: usize = 14;
+
 /// Emits the tokens of a unit one by one, for the expander: a token for each beat, and one for each 64 bytes of a
 /// longer lane.
 ///
@@ -43,8 +50,15 @@ pub struct Beats {
     pub token: Signal<Out, Token>,
 
     #[init(Ram::new(RamStyle::Ultra))]
-    lengths: Ram<LENGTH_BITS, 1, 15>,
-    length: Restore<Length, LENGTH_BITS>,
+    lengths: Ram<WORD, 2, PLACE>,
+    written: Restore<Length, LENGTH_BITS>,
+    is_long: Signal<Local, Bit>,
+    write_data: Signal<Local, Bits<KEPT>>,
+    /// The length that was read is in the upper half of its word.
+    upper: DFF<Bit>,
+    read_data: Signal<Local, Bits<KEPT>>,
+    length: Signal<Local, Length>,
+    unused: Signal<Local, Bits<KEPT>>,
     move_on: Signal<Local, Bit>,
     direct: Signal<Local, Bit>,
     // The beats of a unit: which lanes start the beats that are left.
@@ -79,9 +93,22 @@ pub struct Beats {
 impl Logic for Beats {
     #[hdl_gen]
     fn update(&mut self) {
-        self.lengths.write_lanes.next = bit_cast::<1, 1>(self.length_write.val().into());
-        self.lengths.write_address.next = self.length_address.val();
-        self.lengths.write_data.next = self.length_data.val();
+        self.written.bits.next = self.length_data.val();
+        self.is_long.next = self.written.record.val().lane > 64;
+        self.write_data.next = bit_cast::<KEPT, 7>(self.written.record.val().lane.get_bits::<7>(0))
+            | (bit_cast::<KEPT, 7>(self.written.record.val().beat) << 7);
+        if self.is_long.val() {
+            self.write_data.next = bit_cast::<KEPT, 32>(self.written.record.val().lane)
+                | (bits::<KEPT>(1) << IS_LONG as u64);
+        }
+        self.lengths.write_lanes.next = 0.into();
+        if self.length_write.val() {
+            self.lengths.write_lanes.next =
+                bits::<2>(1) << self.length_address.val().get_bits::<1>(0);
+        }
+        self.lengths.write_address.next = self.length_address.val().get_bits::<PLACE>(1);
+        self.lengths.write_data.next = bit_cast::<WORD, KEPT>(self.write_data.val())
+            | (bit_cast::<WORD, KEPT>(self.write_data.val()) << KEPT as u64);
 
         // Lanes of more than 64 bytes are cut into pieces.
         self.out_ready.next = !self.out_valid.q.val() || self.token_ready.val();
@@ -131,17 +158,29 @@ impl Logic for Beats {
                 self.rest.d.next = self.starts.val() & (self.starts.val() - 1);
             }
         }
-        self.lengths.read_address.next = (bit_cast::<15, 11>(self.in_token.val().set) << 4)
-            | bit_cast::<15, 4>(self.read_token.d.val().last);
+        self.lengths.read_address.next = (bit_cast::<PLACE, 11>(self.in_token.val().set) << 3)
+            | bit_cast::<PLACE, 3>(self.read_token.d.val().last.get_bits::<3>(1));
+        if self.move_on.val() {
+            self.upper.d.next = self.read_token.d.val().last.get_bit(0);
+        }
 
         // The length arrives.
-        self.length.bits.next = self.lengths.read_data.val();
+        self.read_data.next = self.lengths.read_data.val().get_bits::<KEPT>(0);
+        if self.upper.q.val() {
+            self.read_data.next = self.lengths.read_data.val().get_bits::<KEPT>(KEPT);
+        }
+        self.unused.next = self.read_data.val();
+        self.length.next.lane = bit_cast::<32, 7>(self.read_data.val().get_bits::<7>(0));
+        self.length.next.beat = self.read_data.val().get_bits::<7>(7);
+        if self.read_data.val().get_bit(IS_LONG) {
+            self.length.next.lane = self.read_data.val().get_bits::<32>(0);
+        }
         if self.move_on.val() {
             self.cut_valid.d.next = self.read_valid.q.val();
             self.cut_token.d.next = self.read_token.q.val();
             self.cut_whole.d.next = self.read_whole.q.val();
             self.cut_one.d.next = self.read_one.q.val();
-            self.cut_length.d.next = self.length.record.val();
+            self.cut_length.d.next = self.length.val();
             self.cut_offset.d.next = 0.into();
         }
 

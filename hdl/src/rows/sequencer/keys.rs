@@ -10,6 +10,11 @@ use drdma_emit::prelude::*;
 const FUNCTION_BITS: usize = <FunctionWrite as Synth>::BITS;
 /// Bits of a [`KeyWrite`].
 const KEY_WRITE_BITS: usize = <KeyWrite as Synth>::BITS;
+/// Bits of a key's address, which are the lowest ones of a [`KeyWrite`], and bits that are kept at it.
+const PLACE: usize = 12;
+const KEPT: usize = KEY_WRITE_BITS - PLACE;
+// A key fits into two UltraRAMs side by side.
+const _: () = assert!(KEPT <= 2 * 72);
 
 /// State of the block.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
@@ -103,7 +108,7 @@ pub struct Keys {
     function_in: Flatten<FunctionWrite, FUNCTION_BITS>,
     function_out: Restore<FunctionWrite, FUNCTION_BITS>,
     #[init(Ram::new(RamStyle::Ultra))]
-    keys: Ram<KEY_WRITE_BITS, 1, 12>,
+    keys: Ram<KEPT, 1, PLACE>,
     key_in: Flatten<KeyWrite, KEY_WRITE_BITS>,
     key_out: Restore<KeyWrite, KEY_WRITE_BITS>,
     written_function: Signal<Local, FunctionWrite>,
@@ -134,7 +139,7 @@ pub struct Keys {
 impl Logic for Keys {
     #[hdl_gen]
     fn update(&mut self) {
-        // Tables. Slot and number of a key are its address; they are stored as well, because the record has them.
+        // Tables. Slot and number of a key are its address.
         self.written_function.next = self.function_write.val();
         self.function_in.record.next = self.written_function.val();
         self.functions.write_lanes.next = bit_cast::<1, 1>(self.function_write.valid.val().into());
@@ -146,16 +151,18 @@ impl Logic for Keys {
         self.written_key.next = self.key_write.val();
         self.key_in.record.next = self.written_key.val();
         self.keys.write_lanes.next = bit_cast::<1, 1>(self.key_write.valid.val().into());
-        self.keys.write_address.next = (bit_cast::<12, 8>(self.written_key.val().slot) << 4)
-            | bit_cast::<12, 4>(self.written_key.val().key);
-        self.keys.write_data.next = self.key_in.bits.val();
+        self.keys.write_address.next = (bit_cast::<PLACE, 8>(self.written_key.val().slot) << 4)
+            | bit_cast::<PLACE, 4>(self.written_key.val().key);
+        self.keys.write_data.next = self.key_in.bits.val().get_bits::<KEPT>(PLACE);
         self.keys.read_enable.next = true;
-        self.keys.read_address.next =
-            (bit_cast::<12, 8>(self.taken.q.val().slot) << 4) | bit_cast::<12, 4>(self.key.q.val());
-        self.key_out.bits.next = self.keys.read_data.val();
+        self.keys.read_address.next = (bit_cast::<PLACE, 8>(self.taken.q.val().slot) << 4)
+            | bit_cast::<PLACE, 4>(self.key.q.val());
+        self.key_out.bits.next =
+            bit_cast::<KEY_WRITE_BITS, KEPT>(self.keys.read_data.val()) << PLACE as u64;
         self.unused.next = bit_cast::<21, 8>(self.known_function.q.val().slot)
             | (bit_cast::<21, 8>(self.known_key.q.val().slot) << 8)
             | (bit_cast::<21, 4>(self.known_key.q.val().key) << 16)
+            | bit_cast::<21, PLACE>(self.key_in.bits.val().get_bits::<PLACE>(0))
             | (bit_cast::<21, 1>(self.taken.q.val().begins.into()) << 20);
 
         // The current block.

@@ -2,22 +2,17 @@
 //! on the wire, READs and atomics that wait to be answered.
 //!
 //! Answers leave in the order in which they came, with one exception: an ACK that still waits gives way to a newer one
-//! of its queue pair,
-//! which gets its place (docs/semantics.md, "Receiving"). An ACK covers all before it, so nothing is lost; and as the
-//! place is kept, a queue pair that
-//! is acknowledged all the time waits no longer than the others. NAKs, READs and atomics never give way, and no ACK
-//! passes one: it gets a place behind.
+//! of its queue pair, which gets its place (docs/semantics.md, "Receiving"). An ACK covers all before it, so nothing is
+//! lost; and as the place is kept, a queue pair that is acknowledged all the time waits no longer than the others.
+//! NAKs, READs and atomics never give way, and no ACK passes one: it gets a place behind.
 //!
 //! Contract: an answer every 3 cycles; 2 replies every 3 cycles, the first one 5 cycles after its answer. There are
-//! 4,096
-//! places; while all are taken, the next answer waits. Answers that have left their places, up to two of them, do not
-//! give way any more.
-//! Every reply has the stamp that its queue pair's entry had when the packet was checked; the
+//! 4,096 places; while all are taken, the next answer waits. Answers that have left their places, up to two of them, do
+//! not give way any more. Every reply has the stamp that its queue pair's entry had when the packet was checked; the
 //! packetizer drops the reply if the host has written to the entry since.
 //!
 //! Nothing is cleared after a reset: the table of the queue pairs' last answers is believed only if the place that it
-//! names
-//! is taken, and by that queue pair.
+//! names is taken, and by that queue pair.
 
 use crate::context::{QP, Table};
 use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamStage};

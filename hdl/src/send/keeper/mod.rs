@@ -1,76 +1,58 @@
 //! Keeps packets until they are acknowledged, and sends them again if they are lost (go-back-N;
 //! docs/semantics.md, "Retransmission").
 //!
-//! Stands between the segmenter and the packetizer, and before completion: packets pass it on their way
-//! out, acknowledgements on their way in. A packet of a queue pair that keeps ([`policy`]) stays in its page, with
-//! what its headers need, in a list of its queue pair, the oldest first. An acknowledgement takes packets from
-//! the front, and their pages go back ([`pages`]). A NAK of a lost packet, an RNR NAK and a timeout let the list be
-//! sent
-//! again from the front. New packets meanwhile go to the list's end and are sent when their turn comes; so neither
-//! other
-//! queue pairs nor the segmenter wait.
+//! Stands between the segmenter and the packetizer, and before completion: packets pass it on their way out,
+//! acknowledgements on their way in. A packet of a queue pair that keeps ([`policy`]) stays in its page, with what its
+//! headers need, in a list of its queue pair, the oldest first. An acknowledgement takes packets from the front, and
+//! their pages go back ([`pages`]). A NAK of a lost packet, an RNR NAK and a timeout let the list be sent again from
+//! the front. New packets meanwhile go to the list's end and are sent when their turn comes; so neither other queue
+//! pairs nor the segmenter wait.
 //!
 //! Completion is given what counts for it: acknowledgements unchanged; of a NAK that leads to another try only what it
 //! acknowledges; and when tries are used up the NAK itself, or one of syndrome 0x60 for a timeout, which gives the
-//! request
-//! its status and breaks the queue pair. An acknowledgement that answers no packet that is kept is not passed on. A
-//! queue pair
-//! whose tries are used up, or that got any other NAK, is *closed* until the host writes its state anew; both closing
-//! and that write give its pages back. A queue pair in the error
-//! state for another reason is not closed: what it has sent before is sent again until it is acknowledged.
+//! request its status and breaks the queue pair. An acknowledgement that answers no packet that is kept is not passed
+//! on. A queue pair whose tries are used up, or that got any other NAK, is *closed* until the host writes its state
+//! anew; both closing and that write give its pages back. A queue pair in the error state for another reason is not
+//! closed: what it has sent before is sent again until it is acknowledged.
 //!
 //! Packets of other queue pairs, and of those that are closed, pass as they are; their pages go back when the
-//! packetizer has done
-//! with them, and their acknowledgements go to completion as they are.
+//! packetizer has done with them, and their acknowledgements go to completion as they are.
 //!
 //! Contract: events go through a pipeline of three stages: an event is chosen in a cycle, what the tables hold of its
-//! queue pair is read in the
-//! next, and it takes effect in the third. A packet, an acknowledgement that is passed on or covers the oldest packet
-//! alone, a packet
-//! that is sent again, and a look at a clock take a cycle each; a `sent` item goes along with an event that sends
-//! nothing. A packet or an acknowledgement may
-//! follow one of the same queue pair at once, because the third stage hands the list on; other events of that queue
-//! pair
-//! are chosen a cycle later. Each is at the output 3 cycles after it was accepted. An acknowledgement that covers more,
-//! or
-//! has something sent again, takes 4 cycles more, and 2 for each packet that it covers; a queue pair that is closed or
-//! written anew takes 4, and 2 for each
-//! packet that it has; nothing else is done meanwhile. Acknowledgements go before packets; packets that are sent again
-//! take turns with new
-//! ones, queue pair by queue pair, and both wait while the packetizer has four packets to send: what is lost again is
-//! sent again so much sooner. When there is nothing else to do, and after every 31 events, the next queue pair's
-//! clock is looked at,
-//! so that a timeout is noticed at most 4,096 idle cycles late, or about half a millisecond under full load. Nothing is
-//! accepted in the 4,096
-//! cycles after a reset. The sequence numbers that a queue pair sends follow each other without a gap.
+//! queue pair is read in the next, and it takes effect in the third. A packet, an acknowledgement that is passed on or
+//! covers the oldest packet alone, a packet that is sent again, and a look at a clock take a cycle each; a `sent` item
+//! goes along with an event that sends nothing. A packet or an acknowledgement may follow one of the same queue pair at
+//! once, because the third stage hands the list on; other events of that queue pair are chosen a cycle later. Each is
+//! at the output 3 cycles after it was accepted. An acknowledgement that covers more, or has something sent again,
+//! takes 4 cycles more, and 2 for each packet that it covers; a queue pair that is closed or written anew takes 4, and
+//! 2 for each packet that it has; nothing else is done meanwhile. Acknowledgements go before packets; packets that are
+//! sent again take turns with new ones, queue pair by queue pair, and both wait while the packetizer has four packets
+//! to send: what is lost again is sent again so much sooner. When there is nothing else to do, and after every 31
+//! events, the next queue pair's clock is looked at, so that a timeout is noticed at most 4,096 idle cycles late, or
+//! about half a millisecond under full load. Nothing is accepted in the 4,096 cycles after a reset. The sequence
+//! numbers that a queue pair sends follow each other without a gap.
 //!
 //! READs and atomics (IBTA 1.4 section 9.7.3.1, 9.4.4) are packets like the others, with these exceptions: a READ takes
-//! as many sequence numbers as its answer has packets, and each
-//! of these acknowledges a part of the READ; sent again, it asks for the rest ([`shorten`]). A READ or an atomic that
-//! exceeds what its queue
-//! pair may have outstanding, and a fenced packet behind one without an answer, stop their list: they wait as if
-//! packets were sent again, and go on
-//! when an answer was acknowledged. `receive::reads`, before this block, ensures that a READ or an atomic is
-//! acknowledged only by
-//! its own answer.
+//! as many sequence numbers as its answer has packets, and each of these acknowledges a part of the READ; sent again,
+//! it asks for the rest ([`shorten`]). A READ or an atomic that exceeds what its queue pair may have outstanding, and a
+//! fenced packet behind one without an answer, stop their list: they wait as if packets were sent again, and go on when
+//! an answer was acknowledged. `receive::reads`, before this block, ensures that a READ or an atomic is acknowledged
+//! only by its own answer.
 //!
 //! The [`pacer`](super::pacer) is notified of every packet of a queue pair that congestion notifications have limited
-//! (`paced`), and no
-//! further packet of it is sent until `go`: its packets wait in the list, as behind a READ that waits for an answer.
-//! Packets of other queue pairs go on.
+//! (`paced`), and no further packet of it is sent until `go`: its packets wait in the list, as behind a READ that waits
+//! for an answer. Packets of other queue pairs go on.
 //!
 //! Time is counted in units of 256 cycles (1.024 us). The timeout of a queue pair runs from the first packet on that
-//! asks for an
-//! acknowledgement, and starts anew with progress.
+//! asks for an acknowledgement, and starts anew with progress.
 //!
 //! Pages are not shared out: one queue pair may have all of them. But nothing new is fetched (`hold`, to
-//! [`queue`](crate::request::queue)) for a queue pair that has as many pages as are free, sends again after a
-//! timeout or an RNR NAK, has to pause, or has packets that wait for `go`, until that is over: so
-//! one whose peer is silent leaves the others half of the pages, two leave a third of them, and so on. What was fetched
-//! before still comes.
-//! A queue pair whose entry was written and of which nothing was acknowledged since is reported to
-//! [`queue`](crate::request::queue) as well (`silence`),
-//! which fetches one request of it, and more only when nobody else has anything.
+//! [`queue`](crate::request::queue)) for a queue pair that has as many pages as are free, sends again after a timeout
+//! or an RNR NAK, has to pause, or has packets that wait for `go`, until that is over: so one whose peer is silent
+//! leaves the others half of the pages, two leave a third of them, and so on. What was fetched before still comes. A
+//! queue pair whose entry was written and of which nothing was acknowledged since is reported to
+//! [`queue`](crate::request::queue) as well (`silence`), which fetches one request of it, and more only when nobody
+//! else has anything.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
 use crate::primitive::{Flatten, Ram, Restore, StreamFifo};
@@ -110,8 +92,7 @@ const EVENTS: usize = 5;
 /// Bits of a count of packets that are kept.
 const KEPT_COUNT: usize = PAGE + 1;
 /// While so many packets are kept, each further one asks for an acknowledgement. So the packets that did not ask and
-/// the pages
-/// of messages that are being filled are never all the pages that there are.
+/// the pages of messages that are being filled are never all the pages that there are.
 const PRESSED: u64 = 64;
 /// While packets are to be sent again, none is passed on unless the packetizer has fewer than this.
 const FEW: u64 = 4;
@@ -150,8 +131,7 @@ pub struct Kept {
     /// The list has a packet.
     pub used: Bit,
     /// The oldest sequence number without an acknowledgement: that of the oldest packet or, if that is a READ, the next
-    /// one of its
-    /// answer. The numbers of the list follow from there without a gap.
+    /// one of its answer. The numbers of the list follow from there without a gap.
     pub oldest: Bits<24>,
     /// READs and atomics that were sent and do not have all of their answer.
     pub answers: Bits<5>,

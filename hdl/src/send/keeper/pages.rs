@@ -26,8 +26,7 @@ pub struct Page {
 ///
 /// Contract: `under_way` answers `ahead` in the next cycle. `release.page` must be the `ahead` of the cycle before;
 /// `release` is allowed only with `roomy`. `hold` and `release` must not come in the same cycle. After a reset `wipe`
-/// must be given for
-/// every page.
+/// must be given for every page.
 #[derive(LogicBlock, BlockDefault)]
 pub struct PageUse {
     /// Clock.

@@ -21,8 +21,7 @@ pub enum ShortenState {
 }
 
 /// Makes a READ that is sent again ask only for the bytes that have not come: `imm` says how many packets have come,
-/// and `status` of how many
-/// bytes each, as a binary logarithm. Everything else passes as it is.
+/// and `status` of how many bytes each, as a binary logarithm. Everything else passes as it is.
 ///
 /// Contract: an item passes in its own cycle; a READ that is sent again takes 4 cycles. `item.ready` depends on
 /// `out.ready`.

@@ -1,22 +1,17 @@
 //! Paces queue pairs that congestion notification packets (CNPs) have limited: keeps their rates, and says when each
-//! may send its next packet (DCQCN's
-//! reaction point; docs/semantics.md, "Congestion control").
+//! may send its next packet (DCQCN's reaction point; docs/semantics.md, "Congestion control").
 //!
 //! Stands beside the [`keeper`](super::keeper), which asks whether a queue pair is limited, reports every packet that a
-//! limited one
-//! sends, and sends no other packet of it until `go`.
+//! limited one sends, and sends no other packet of it until `go`.
 //!
 //! Contract: one event at a time: a CNP, a packet, a write of an entry by the host, or a look at a limited queue pair;
-//! limited queue pairs are looked at in
-//! turns, in a ring. A look takes 4 cycles, a packet 8, a CNP 29, and a look that raises a rate 27: with up to 100
-//! limited queue pairs each
-//! is looked at as often as its periods end; with more, rates are raised later. A `go` comes late by at most one round
-//! of the ring, which
-//! the next ones make up for, as long as all limited queue pairs together send no more than a packet in 16 cycles. 64
-//! CNPs wait, and further ones are dropped; one packet of each queue pair may wait. CNPs of a queue pair
-//! whose entry has no ECN 1 or 2 in `tos` are dropped. When the host writes a queue pair's state, its rate is the
-//! link's again; a `go`
-//! that is due still comes. The tables are clear 4,096 cycles after a reset.
+//! limited queue pairs are looked at in turns, in a ring. A look takes 4 cycles, a packet 8, a CNP 29, and a look that
+//! raises a rate 27: with up to 100 limited queue pairs each is looked at as often as its periods end; with more, rates
+//! are raised later. A `go` comes late by at most one round of the ring, which the next ones make up for, as long as
+//! all limited queue pairs together send no more than a packet in 16 cycles. 64 CNPs wait, and further ones are
+//! dropped; one packet of each queue pair may wait. CNPs of a queue pair whose entry has no ECN 1 or 2 in `tos` are
+//! dropped. When the host writes a queue pair's state, its rate is the link's again; a `go` that is due still comes.
+//! The tables are clear 4,096 cycles after a reset.
 //!
 //! Periods are compared in units of 256 cycles. That time wraps after 2^16 units; periods are at most 60,000.
 

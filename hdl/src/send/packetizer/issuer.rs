@@ -48,10 +48,9 @@ const ICRC: u64 = 4;
 /// Walks the beats of a frame: determines what of each beat comes from where, reads its row, and gives the page back
 /// behind the last.
 ///
-/// Contract: a beat a cycle, without a bubble inside a frame. A frame begins when there is room for the longest
-/// one (`roomy`). A dropped packet takes one step, which gives its page back and makes no beat. A `bare` frame has no
-/// page. A beat is
-/// issued in the cycle in which its row is read, and offered a cycle later.
+/// Contract: a beat a cycle, without a bubble inside a frame. A frame begins when there is room for the longest one
+/// (`roomy`). A dropped packet takes one step, which gives its page back and makes no beat. A `bare` frame has no page.
+/// A beat is issued in the cycle in which its row is read, and offered a cycle later.
 ///
 /// `page_read_*`, `reply_*` and `page_free_*` are those of the packetizer.
 #[derive(LogicBlock, BlockDefault)]

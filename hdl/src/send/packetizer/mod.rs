@@ -1,11 +1,10 @@
 //! Makes frames of packets: headers in front, padding and the ICRC behind.
 //!
-//! Takes packets (a payload page and the fields of the headers) and `sent` items from the
-//! segmenter, acknowledgements and packets of what peers READ from [`replies`](super::replies), and congestion
-//! notifications from
-//! [`notifier`](crate::receive::notifier); reads the pages, and gives out frames without FCS. A `sent`
-//! item is passed on when the last byte of every frame before it has been taken. Acknowledgements leave even if
-//! their queue pair is in the error state: a NAK puts it there.
+//! Takes packets (a payload page and the fields of the headers) and `sent` items from the segmenter, acknowledgements
+//! and packets of what peers READ from [`replies`](super::replies), and congestion notifications from
+//! [`notifier`](crate::receive::notifier); reads the pages, and gives out frames without FCS. A `sent` item is passed
+//! on when the last byte of every frame before it has been taken. Acknowledgements leave even if their queue pair is in
+//! the error state: a NAK puts it there.
 //!
 //! Contract: one beat of 64 B a cycle without a bubble inside a frame or between frames (a `sent`
 //! item takes a cycle). A frame starts when 72 beats are free in the output buffer, so that nothing
@@ -13,12 +12,12 @@
 //! time. A page is given back a cycle after its last read.
 //!
 //! Stages: [`order`] puts acknowledgements and notifications between packets; [`headers`] gives a frame's dimensions
-//! after 2 cycles and its header after 6, to two
-//! FIFOs; [`issuer`] walks the beats of a frame and reads rows; 2 cycles of memory; 2 cycles of rotation by
-//! the header's length; `merge` joins the header, the row and what is left of the row before; 3 cycles of CRC
-//! beside a delay line; `tail` puts the ICRC in; the [`buffer`]; [`tagger`] puts the 802.1Q tag into frames that
-//! have one, which takes a cycle more if the frame then needs another beat. A frame's header is merged with its first
-//! row: both leave their FIFOs in order, and the header has been there 4 cycles after the dimensions.
+//! after 2 cycles and its header after 6, to two FIFOs; [`issuer`] walks the beats of a frame and reads rows; 2 cycles
+//! of memory; 2 cycles of rotation by the header's length; `merge` joins the header, the row and what is left of the
+//! row before; 3 cycles of CRC beside a delay line; `tail` puts the ICRC in; the [`buffer`]; [`tagger`] puts the 802.1Q
+//! tag into frames that have one, which takes a cycle more if the frame then needs another beat. A frame's header is
+//! merged with its first row: both leave their FIFOs in order, and the header has been there 4 cycles after the
+//! dimensions.
 //!
 //! The ICRC covers 8 bytes of ones and the frame without its first 14 bytes. So that the CRC can
 //! take the frame's own beats, those 14 bytes are replaced by others, chosen such that they
@@ -98,8 +97,7 @@ pub struct Packet {
     /// Bytes of the message, for the RETH; the extended header of an atomic has no length.
     pub message_bytes: Bits<32>,
     /// Immediate data, or the key that a SEND with invalidate names. Of a READ: the last sequence number that it takes;
-    /// of a READ
-    /// that is sent again, how many packets of its answer have come.
+    /// of a READ that is sent again, how many packets of its answer have come.
     pub imm: Bits<32>,
     /// The packet has immediate data, or a key to invalidate, in `imm`.
     pub has_imm: Bit,
@@ -123,8 +121,7 @@ pub struct Packet {
     /// index of its destination.
     pub bad_dest: Bits<DEST_COUNT>,
     /// Of a request's end: payload bytes of the request. Of a packet, and of the end of a destination: the stamp of the
-    /// queue pair's
-    /// entry that the request was checked with.
+    /// queue pair's entry that the request was checked with.
     pub total: Bits<40>,
 }
 

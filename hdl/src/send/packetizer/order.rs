@@ -29,10 +29,9 @@ const NOTIFICATION: u64 = (cnp::OPCODE & 0x1f) as u64;
 /// holds for responses as well.
 ///
 /// Contract: an item a cycle. While both wait, one acknowledgement goes for every 3 beats of packets: one beat in 4.
-/// The beats of packets that were accepted while no acknowledgement
-/// waited count as well, up to 128 and a packet; so several acknowledgements go at once behind a long packet. Items are
-/// accepted while fewer than 24 beats wait behind the
-/// frame that is being sent. So an acknowledgement waits for at most two packets, beside the acknowledgements and
+/// The beats of packets that were accepted while no acknowledgement waited count as well, up to 128 and a packet; so
+/// several acknowledgements go at once behind a long packet. Items are accepted while fewer than 24 beats wait behind
+/// the frame that is being sent. So an acknowledgement waits for at most two packets, beside the acknowledgements and
 /// `sent` items that are before it.
 ///
 /// A congestion notification takes the turn of an acknowledgement, before those that wait; there are few of them.

@@ -14,9 +14,8 @@ pub const TAG_FLAG: usize = 16;
 /// Puts a tag between the addresses and the EtherType of a frame.
 ///
 /// Contract: beats pass in the same cycle, the bytes of a tagged frame 4 bytes further on. What does not fit into the
-/// frame's last
-/// beat goes into a beat behind it, for which the input waits a cycle. A frame's first beat has at least 16 bytes, all
-/// beats but the last have 64. `tag` is the same for all beats of a frame.
+/// frame's last beat goes into a beat behind it, for which the input waits a cycle. A frame's first beat has at least
+/// 16 bytes, all beats but the last have 64. `tag` is the same for all beats of a frame.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Tagger {
     /// Clock.

@@ -2,12 +2,11 @@
 //! "Receiving").
 //!
 //! Stands between [`answers`](super::answers) and the packetizer. Acknowledgements pass. A READ is read from host
-//! memory packet by packet, into pages of
-//! its own, from which the packetizer takes them. An atomic is a READ of 8 bytes, which are changed, written through
-//! `shell/host_write`, and kept in case the atomic is repeated. What follows a READ or an atomic of the same queue
-//! pair, acknowledgements
-//! included, waits for it. Replies of other queue pairs do not wait, except READs and atomics: all of these are begun
-//! in the order in which they came, and many are under way at once.
+//! memory packet by packet, into pages of its own, from which the packetizer takes them. An atomic is a READ of 8
+//! bytes, which are changed, written through `shell/host_write`, and kept in case the atomic is repeated. What follows
+//! a READ or an atomic of the same queue pair, acknowledgements included, waits for it. Replies of other queue pairs do
+//! not wait, except READs and atomics: all of these are begun in the order in which they came, and many are under way
+//! at once.
 //!
 //! ```text
 //!                                     key, frames that are used up
@@ -19,26 +18,20 @@
 //! ```
 //!
 //! A READ begins when all frames that came before it are used up, so that it sees what they have written. Its key is
-//! checked
-//! again with each packet. If the key does not allow the READ any more, or the memory is not there, a NAK takes the
-//! packet's place, nothing behind it of that
-//! queue pair leaves, and the queue pair enters the error state when the NAK was taken. A READ or an atomic is given up
-//! if the host has written
-//! to its queue pair's entry since.
+//! checked again with each packet. If the key does not allow the READ any more, or the memory is not there, a NAK takes
+//! the packet's place, nothing behind it of that queue pair leaves, and the queue pair enters the error state when the
+//! NAK was taken. A READ or an atomic is given up if the host has written to its queue pair's entry since.
 //!
 //! An atomic begins when its own frame is used up, too. A packet of a READ is read when no atomic is under way in the
-//! pages of host memory that it touches
-//! ([`atomics`](crate::receive::atomics) knows). An atomic with the address of another one that is under way is not
-//! read from
-//! host memory: it gets the value that the other one leaves. The original values of the last 16 READs and atomics of
-//! each queue pair are
-//! kept; one that comes again is searched for among as many of them as the queue pair keeps.
+//! pages of host memory that it touches ([`atomics`](crate::receive::atomics) knows). An atomic with the address of
+//! another one that is under way is not read from host memory: it gets the value that the other one leaves. The
+//! original values of the last 16 READs and atomics of each queue pair are kept; one that comes again is searched for
+//! among as many of them as the queue pair keeps.
 //!
 //! Contract: an atomic every 7 cycles, a repeated one in up to 36; an acknowledgement every 2 cycles, 2 cycles after it
-//! came. A packet of a READ takes as
-//! many cycles as it has beats of 64 B and 3 more, at least 6, and is offered in the cycle after its last beat. There
-//! are 64 pages. May stall at any time.
-//! No ready of an input depends on that of an output within a cycle.
+//! came. A packet of a READ takes as many cycles as it has beats of 64 B and 3 more, at least 6, and is offered 2
+//! cycles after its last beat. There are 64 pages. May stall at any time. No ready of an input depends on that of an
+//! output within a cycle.
 //!
 //! Tables are cleared in the cycles after a reset that clear all tables (`EVERY_TABLE`); nothing may come meanwhile.
 

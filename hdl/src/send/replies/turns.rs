@@ -10,12 +10,11 @@ use drdma_emit::prelude::*;
 const BROKEN: usize = 33;
 
 /// Gives READs and atomics a place in the queue of replies, and whatever follows one of the same queue pair a place
-/// behind it. Acknowledgements of other
-/// queue pairs pass. Replies of a queue pair whose READ or atomic got a NAK are dropped.
+/// behind it. Acknowledgements of other queue pairs pass. Replies of a queue pair whose READ or atomic got a NAK are
+/// dropped.
 ///
 /// Contract: a reply every 2 cycles, at an output 2 cycles after it was accepted. One that waits leaves when the
-/// acknowledgements before it
-/// have left.
+/// acknowledgements before it have left.
 ///
 /// # Inputs
 /// `clk`, `rst`; stream `reply`; `left`, `broken`; `clear_valid`, `clear_qp`: clears a table entry, and nothing else

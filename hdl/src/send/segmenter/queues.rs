@@ -12,8 +12,8 @@ use drdma_emit::prelude::*;
 ///
 /// # Inputs
 /// `clk`, `rst`; `open_*`: a request is opened; `cfg_*`: the host writes a word; `queue_halted`, of the cycle after
-/// `halted_next`; `read_enable`, `slot`: the request that is current
-/// next; `fail`, a pulse: the current request has ended with a status.
+/// `halted_next`; `read_enable`, `slot`: the request that is current next; `fail`, a pulse: the current request has
+/// ended with a status.
 ///
 /// # Outputs
 /// `over`: no request of that queue may begin; valid from the cycle after `read_enable` until the next one.

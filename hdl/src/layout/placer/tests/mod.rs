@@ -325,6 +325,42 @@ fn contiguous_data_pass_at_four_beats_in_five_cycles() {
     }
 }
 
+/// Rows of four columns of 8 B and a string of 5 to 60 B, in turns of eight destinations: a turn has the rows of one of
+/// them among 256 neighbouring ones. Each destination goes through the same blocks of the four columns.
+#[test]
+fn lanes_return_to_blocks_that_other_destinations_had() {
+    let library = library();
+    let mut random = Random::new(13);
+    let rows = 2048;
+    let rows: Vec<_> = (0..rows)
+        .scan(0x90_0000, |end, row| {
+            let start = *end;
+            *end += 5 + random.below(56);
+            Some((row, random.below(8), start, *end - start))
+        })
+        .collect();
+    let mut inputs = Vec::new();
+    for chunk in rows.chunks(256) {
+        for dest in 0..8 {
+            for &(row, _, start, len) in chunk.iter().filter(|row| row.1 == dest) {
+                let lane = |k: u64| (k as usize, 0x10_0000 * (k + 1) + 8 * row, 8, 8 * k);
+                let mut fixed = input(&mut random, &[]);
+                fixed.fragments = (0..4).map(lane).collect();
+                fixed.chunk = (dest == 0 && row == chunk[0].0).then_some(104);
+                let mut text = input(&mut random, &[]);
+                text.fragments = vec![(4, start, len, 4)];
+                inputs.extend([fixed, text]);
+            }
+        }
+    }
+    let count = inputs.len();
+    inputs.push(end(&mut random));
+    let run = run(&library, &inputs, CALM);
+    let cycles = run.sent_at[count] - run.sent_at[0];
+    println!("columns and strings: {cycles} cycles for {} rows", rows.len());
+    assert!(cycles < 5000, "{cycles} cycles for {} rows", rows.len());
+}
+
 #[test]
 fn a_row_store_asks_once_for_all_lanes() {
     let library = library();

@@ -3,8 +3,8 @@
 //! Contract: a piece is checked in 4 cycles and one more for each region behind its first, the last extent of a strided
 //! region in 14; the answer for its entry is at the output a cycle later. Of an entry with a bitmapped or a
 //! pointer-mapped region no key is checked, and its granules go on to the block that walks its regions. Only the first
-//! piece of an entry waits for the entry before. Answers wait in a FIFO of 8
-//! places. `span` and `named` are written before the answer leaves.
+//! piece of an entry waits for the entry before. Answers wait in a FIFO of 8 places. `span` and `named` are written
+//! before the answer leaves.
 
 mod kernel;
 

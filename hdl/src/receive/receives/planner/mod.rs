@@ -1,22 +1,21 @@
 //! Decides which blocks of receive queues are read, and when.
 //!
-//! A doorbell makes its queue's blocks known, and the first of them are read at once; the pool lists a queue again
-//! when few of its blocks are left. A read has up to 16 blocks. The more of the pool is free, the more a queue gets:
-//! 112 blocks while three quarters of the pool are free, 64 while half of it is, then 16, then 4, then 1. The last 16
-//! places are for the queue that a
-//! message waits for, which gets a block at a time; so no queue starves because others hold blocks and get no messages.
+//! A doorbell makes its queue's blocks known, and the first of them are read at once; the pool lists a queue again when
+//! few of its blocks are left. A read has up to 16 blocks. The more of the pool is free, the more a queue gets: 112
+//! blocks while three quarters of the pool are free, 64 while half of it is, then 16, then 4, then 1. The last 16
+//! places are for the queue that a message waits for, which gets a block at a time; so no queue starves because others
+//! hold blocks and get no messages.
 //!
 //! Contract: 1,024 doorbells wait. A doorbell is dropped if it does not advance its queue, by up to the ring and no
-//! further than what was
-//! taken, or if its queue is halted or not enabled. A pass over a queue takes 9 cycles, or
-//! more while the pool or `read` is busy, and makes one read; 64 reads may be under way. Doorbells and listed queues
-//! take turns, each in their order.
+//! further than what was taken, or if its queue is halted or not enabled. A pass over a queue takes 9 cycles, or more
+//! while the pool or `read` is busy, and makes one read; 64 reads may be under way. Doorbells and listed queues take
+//! turns, each in their order.
 
 mod kernel;
 
 use super::record::*;
-use crate::context::{ConfigWrite, QP, QUEUE, QueuePairIndex, TableSelect};
-use crate::primitive::{Ram, RamStyle, StreamFifo};
+use crate::context::{ConfigWrite, QP, QUEUE, QueuePairIndex, RingTable, TableSelect};
+use crate::primitive::{Ram, StreamFifo};
 use crate::shell::control::Doorbell;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_abi::Layout;
@@ -27,18 +26,6 @@ use drdma_emit::prelude::*;
 const MOST: u64 = 16;
 /// Places of the pool that are kept for the queue that a message waits for.
 const RESERVE: u64 = 16;
-/// Bits of what is kept of a ring: its address, and the logarithm of its blocks behind it.
-const RING_BYTES: usize = 9;
-const RING: usize = 8 * RING_BYTES;
-const LOG_AT: usize = 64;
-
-fn word_of(field: &str) -> Constant<Bits<4>> {
-    Constant::new((ReceiveQueueEntry::field(field).start as u64 / 32).into())
-}
-
-fn bit_of(field: &str) -> Constant<Bits<5>> {
-    Constant::new((ReceiveQueueEntry::field(field).start as u64 % 32).into())
-}
 
 /// Steps of a pass over a queue.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -112,18 +99,9 @@ pub struct Planner {
 
     // The queues' entries.
     select: TableSelect,
-    #[init(word_of("addr"))]
-    low_word: Constant<Bits<4>>,
-    #[init(Constant::new((ReceiveQueueEntry::field("addr").start as u64 / 32 + 1).into()))]
-    high_word: Constant<Bits<4>>,
-    #[init(word_of("log_blocks"))]
-    log_word: Constant<Bits<4>>,
-    #[init(bit_of("log_blocks"))]
-    log_at: Constant<Bits<5>>,
-    #[init(word_of("qp"))]
+    #[init(Constant::new((ReceiveQueueEntry::field("qp").start as u64 / 32).into()))]
     owner_word: Constant<Bits<4>>,
-    #[init(Ram::new(RamStyle::Ultra))]
-    rings: Ram<RING, RING_BYTES, QUEUE>,
+    rings: RingTable<QUEUE>,
     owners: Ram<QP, 1, QUEUE>,
 
     // Doorbells and listed queues that wait.

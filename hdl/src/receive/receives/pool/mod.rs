@@ -4,11 +4,10 @@
 //! given back at once when the host writes its `enable`.
 //!
 //! Contract: one operation starts in a cycle, in the order of the ports below; it sees all that started before it.
-//! `seen` belongs to the look that was taken in the cycle before, `popped` to the pop two cycles before. A
-//! pop takes two turns. A pop that `keeps` leaves the entry of a receive that appends in its queue, and finds nothing
-//! if the entry has many regions and there is no
-//! room for them. The host's words are accepted at once: they come at least two cycles apart, except while all
-//! tables are cleared, when nothing else may be offered.
+//! `seen` belongs to the look that was taken in the cycle before, `popped` to the pop two cycles before. A pop takes
+//! two turns. A pop that `keeps` leaves the entry of a receive that appends in its queue, and finds nothing if the
+//! entry has many regions and there is no room for them. The host's words are accepted at once: they come at least two
+//! cycles apart, except while all tables are cleared, when nothing else may be offered.
 
 mod kernel;
 
@@ -32,8 +31,7 @@ const TYPES_AT: usize = 96;
 /// Regions of a receive that has few, at most.
 const FEW: u64 = super::in_use::FEW;
 /// A queue with no more blocks than this gets further ones, so that a read of 16 fits at least. The first value holds
-/// while so many places are free that the planner
-/// gives a queue 112 blocks.
+/// while so many places are free that the planner gives a queue 112 blocks.
 const REFILL_OF_MANY: u64 = 96;
 const REFILL: u64 = 48;
 /// Free places from which on a queue gets 112 blocks.

@@ -47,6 +47,9 @@ impl Logic for Scatter {
 
         match self.state.q.val() {
             ScatterState::Idle => self.begin(),
+            ScatterState::Find => {
+                self.state.d.next = ScatterState::Load;
+            }
             ScatterState::Load => self.load(),
             ScatterState::Open => self.open(),
             ScatterState::Seek => self.seek(),

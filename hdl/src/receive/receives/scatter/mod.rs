@@ -1,19 +1,17 @@
 //! Cuts payload along the regions of receives, and completes them.
 //!
 //! Contract: a placing leads to at least one order, the last of which has its `frame_end` and its completion. A placing
-//! with one order takes 4 cycles, each further order 2. A strided region that is begun takes 3 more, a receive's first
-//! one 2. Each of its extents is an
-//! order of its own in every row, unless they are dense columns of at most 64 B: these go to the transposer, with one
-//! order for all bytes of the placing that the region takes,
-//! after 5 cycles, one for each column, and what the transposer takes to plan them. Columns of an append region take 7
-//! more. Payload that begins with bytes to skip
-//! does not go to the transposer. If a placing's bytes are placed piece by piece, each piece is an order; dense columns
-//! that come in place of pieces go to the transposer, with
-//! one order for all of them. The bytes of a receive that is not in use any more are
-//! not written, and nothing completes; nor are bytes written for which its regions have no room. A receive that is
-//! given up completes behind the placings that were there before: its turn comes when no placing waits, or
-//! after 15 of them; further placings of its queue pair pass without a completion. A receive that fails halts its
-//! queue, if that is not shared, or if the entry itself was malformed.
+//! with one order takes 5 cycles, or 4 if it needs no receive, each further order 2. A strided region that is begun
+//! takes 3 more, a receive's first one 2. Each of its extents is an order of its own in every row, unless they are
+//! dense columns of at most 64 B: these go to the transposer, with one order for all bytes of the placing that the
+//! region takes, after 5 cycles, one for each column, and what the transposer takes to plan them. Columns of an append
+//! region take 7 more. Payload that begins with bytes to skip does not go to the transposer. If a placing's bytes are
+//! placed piece by piece, each piece is an order; dense columns that come in place of pieces go to the transposer, with
+//! one order for all of them. The bytes of a receive that is not in use any more are not written, and nothing
+//! completes; nor are bytes written for which its regions have no room. A receive that is given up completes behind the
+//! placings that were there before: its turn comes when no placing waits, or after 15 of them; further placings of its
+//! queue pair pass without a completion. A receive that fails halts its queue, if that is not shared, or if the entry
+//! itself was malformed.
 
 mod columns;
 mod cursor;
@@ -49,7 +47,9 @@ const LIFE_BITS: u64 = LIFE as u64;
 pub enum ScatterState {
     /// Waits for a placing, or for a receive that is given up.
     Idle,
-    /// Takes the cursor of the queue pair's receive.
+    /// Waits for the name of the queue pair's receive.
+    Find,
+    /// Takes the cursor of that receive.
     Load,
     /// Begins a strided region.
     Open,
@@ -107,9 +107,9 @@ pub struct Scatter {
     pub next_qp: Signal<Out, Bits<QP>>,
     /// The queue pair of `next_qp`, one cycle before, has a receive in use.
     pub used: Signal<In, Bit>,
-    /// Name of that queue pair's oldest receive; valid with `used`.
+    /// Name of that queue pair's oldest receive, a cycle later; valid if `used` was.
     pub name: Signals<In, Name>,
-    /// First place of that receive; valid with `used`.
+    /// First place of the receive of `name`.
     pub first_region: Signals<In, Span>,
     /// Number of the place that is asked for in the next cycle.
     pub next_span: Signal<Out, Bits<PLACE>>,

@@ -45,12 +45,19 @@ impl Scatter {
             self.current.d.next.returns = false;
             self.current.d.next.pieces = false;
             self.current.d.next.atomic = false;
-            self.state.d.next = ScatterState::Load;
+            self.state.d.next = ScatterState::Find;
         } else if self.placings.output.valid.val() {
             self.placings.output.ready.next = true;
             self.passed.d.next =
                 self.passed.q.val() + bit_cast::<4, 1>(self.give_up.valid.val().into());
-            self.state.d.next = ScatterState::Load;
+            self.state.d.next = ScatterState::Find;
+            if (self.placings.output.data.val().kind == PlacingKind::Write)
+                && !self.placings.output.data.val().completes
+                && !self.placings.output.data.val().returns
+            {
+                // No receive is needed.
+                self.state.d.next = ScatterState::Load;
+            }
             if (self.placings.output.data.val().kind == PlacingKind::Nothing)
                 && !self.placings.output.data.val().completes
                 && !self.placings.output.data.val().returns

@@ -5,16 +5,12 @@
 //! granule.
 //!
 //! Contract: a take of a receive that is there occupies the taker for 5 cycles a block, and for 2 more for each granule
-//! of an
-//! entry with strided regions. A take whose blocks are not
-//! there yet waits for them, and the planner is notified; nothing overtakes it. A take of a shared queue by a queue
-//! pair whose last
-//! receive is still in use waits for its completion, which must be on its way; a take of the queue pair's own queue
-//! waits until there is room among those in
+//! of an entry with strided regions. A take whose blocks are not there yet waits for them, and the planner is notified;
+//! nothing overtakes it. A take of a shared queue by a queue pair whose last receive is still in use waits for its
+//! completion, which must be on its way; a take of the queue pair's own queue waits until there is room among those in
 //! use, and a slot for its regions. An entry of many regions for which there is no slot counts as not posted. A receive
 //! that appends stays in its queue until `append_taken` says that it is used up; nothing is taken before. A receive
-//! that is given up has its turn
-//! when all takes before it are answered, and before all behind it.
+//! that is given up has its turn when all takes before it are answered, and before all behind it.
 
 mod blocks;
 mod entries;

@@ -202,6 +202,7 @@ fn an_extent_of_a_strided_region_is_an_order_in_2_cycles() {
     host.settle();
     let cycles = &host.bench.received_at(host.order)[at..];
     assert_eq!(cycles.len(), 1124);
-    assert!(cycles[1023] - cycles[0] <= 2 * 1023 + 2, "{} cycles", cycles[1023] - cycles[0]);
+    // The first order of the second placing takes 5.
+    assert!(cycles[1023] - cycles[0] <= 2 * 1023 + 3, "{} cycles", cycles[1023] - cycles[0]);
     assert!(cycles[1123] - cycles[1024] <= 4 * 99, "{} cycles", cycles[1123] - cycles[1024]);
 }

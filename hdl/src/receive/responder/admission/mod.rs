@@ -47,20 +47,17 @@ pub enum AdmissionState {
 /// Checks whose packets they are, and their order; see the [module](self).
 ///
 /// Contract: a packet in 3 cycles. A packet of a SEND or a WRITE that is the next one of an RC queue pair leaves as if
-/// those under way before it were executed;
-/// the queue pair's progress with it is in the table a cycle later. If one of them is not executed (`fails`), `write`
-/// has corrected
-/// the table, and those behind it are void (`fate`). Any other packet, and the first one of a SEND from a shared queue,
-/// waits until those before
-/// it are done, and those behind it wait too; so do packets behind a READ, an atomic, the first of several packets that
-/// take a receive, or a further one that is appended. When the host makes a queue
-/// pair begin anew, or one of its packets fails, the check of its packet starts again.
+/// those under way before it were executed; the queue pair's progress with it is in the table a cycle later. If one of
+/// them is not executed (`fails`), `write` has corrected the table, and those behind it are void (`fate`). Any other
+/// packet, and the first one of a SEND from a shared queue, waits until those before it are done, and those behind it
+/// wait too; so do packets behind a READ, an atomic, the first of several packets that take a receive, or a further one
+/// that is appended. When the host makes a queue pair begin anew, or one of its packets fails, the check of its packet
+/// starts again.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; stream `located`; `qp_error`, of the cycle after `error_next`; `ended`: the oldest job is done;
-/// `fails`; `lingers`: the queue pair
-/// of a placing that was not taken; `write`: a queue pair's progress, not in a cycle with `begins`, nor in two
-/// successive cycles; `answered`.
+/// `fails`; `lingers`: the queue pair of a placing that was not taken; `write`: a queue pair's progress, not in a cycle
+/// with `begins`, nor in two successive cycles; `answered`.
 ///
 /// # Outputs
 /// Stream `job` (one for each packet); `fate` of the oldest one; `error_next`; `begins`; `count_dropped`,

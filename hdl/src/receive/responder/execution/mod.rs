@@ -82,11 +82,9 @@ pub enum ExecutionState {
 /// Executes jobs; see the [module](self).
 ///
 /// Contract: a packet of a WRITE, a READ and an atomic take 5 cycles, a packet of a SEND 3, a datagram 5, a SEND that
-/// makes a key invalid 8; any other
-/// job 2, for its placing. A void job takes as long as if it were not; one that breaks its queue pair 2 more. An atomic
-/// waits for a slot. A job is done, and its queue pair's progress written,
-/// when its first placing is put out. May stall at any time; no ready of an output reaches that of `job` within a
-/// cycle.
+/// makes a key invalid 8; any other job 2, for its placing. A void job takes as long as if it were not; one that breaks
+/// its queue pair 2 more. An atomic waits for a slot. A job is done, and its queue pair's progress written, when its
+/// first placing is put out. May stall at any time; no ready of an output reaches that of `job` within a cycle.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; stream `job`; `begins`; `fate` of the current job; `has_slot`, `slot`; `append_told`;
@@ -96,8 +94,7 @@ pub enum ExecutionState {
 /// Streams `placing`, `answer`, `invalidate`, `set_qp_error`, `append_ask`, `region_ask`; `append_settle`,
 /// `append_taken`, `region_settle`; `accepted`; `write`; `ended`: the current job is done; `fails`: a job was not
 /// executed, a cycle later; `lingers`: the queue pair of the placing that is put out; `count_dropped`, `count_ignored`;
-/// `idle`: there is neither a job nor a
-/// placing.
+/// `idle`: there is neither a job nor a placing.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Execution {
     /// Clock.
@@ -191,6 +188,8 @@ pub struct Execution {
     takes: Signal<Local, Bits<24>>,
     /// Distance of a repeated READ from the expected packet, in sequence numbers.
     behind: Signal<Local, Bits<24>>,
+    /// All packets of the repeated READ were expected before, as known a cycle before.
+    answerable: DFF<Bit>,
 
     verdict: Signal<Local, Verdict>,
     /// The job is a READ or an atomic that is accepted; an atomic that is.

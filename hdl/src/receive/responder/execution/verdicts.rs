@@ -57,6 +57,8 @@ impl Execution {
             self.takes.next = self.checks.packets.val();
         }
         self.behind.next = self.at.val().progress.expected - self.at.val().psn;
+        // Both are known two cycles before the job is finished, at least.
+        self.answerable.d.next = self.takes.val() <= self.behind.val();
         self.changes.next =
             self.executes.val() && self.at.val().atomic && (self.verdict.val() == Verdict::Good);
         self.accepts.next = self.changes.val()
@@ -164,8 +166,8 @@ impl Execution {
             }
             JobKind::Again => {
                 self.completes.next = false;
-                self.answers.next = (self.verdict.val() == Verdict::Good)
-                    && (self.takes.val() <= self.behind.val());
+                self.answers.next =
+                    (self.verdict.val() == Verdict::Good) && self.answerable.q.val();
                 if self.at.val().atomic {
                     self.answers.next = true;
                     self.syndrome.next = ACK.into();

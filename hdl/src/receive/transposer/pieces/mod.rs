@@ -1,15 +1,14 @@
 //! Lists the pieces of packed rows, 16 a cycle: where each lies in the payload, and in the memory of columns.
 //!
-//! A value of `w` bytes is `(w + 3) / 4` pieces, of 4 bytes except the last one. The pieces of a row, and those of
-//! the next rows that 16 pieces from its last one on reach, are written into a table, a column a cycle; piece `q` is in
-//! bank `q mod 16`. Then 16 consecutive
-//! pieces from any one on are read in a cycle. While one table is read, the next one is written.
+//! A value of `w` bytes is `(w + 3) / 4` pieces, of 4 bytes except the last one. The pieces of a row, and those of the
+//! next rows that 16 pieces from its last one on reach, are written into a table, a column a cycle; piece `q` is in
+//! bank `q mod 16`. Then 16 consecutive pieces from any one on are read in a cycle. While one table is read, the next
+//! one is written.
 //!
 //! Contract: the columns of a job come in the order of a row, at most 16 of at most 64 B. A job takes one cycle a
-//! column, one more, and then one a column until
-//! as many pieces are written as the row has, and 16 more. `begins` announces that a job's pieces come next; the first
-//! ones come 3 cycles after its table is there and
-//! the job before has ended. Then 16 come in a cycle, while `flows`, until `ends`.
+//! column, one more, and then one a column until as many pieces are written as the row has, and 16 more. `begins`
+//! announces that a job's pieces come next; the first ones come 3 cycles after its table is there and the job before
+//! has ended. Then 16 come in a cycle, while `flows`, until `ends`.
 
 mod kernel;
 

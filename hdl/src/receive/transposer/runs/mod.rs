@@ -2,19 +2,15 @@
 //! columns until then.
 //!
 //! Stands between the receive queues' scatter, which knows where a receive stands, and the [transposer](super). Payload
-//! begins in a row
-//! (at a byte of a column's value) and ends `m` rows later, where the next payload of the message begins. So a column's
-//! run is `m`
-//! values, and the parts of the first and the last row that the payload has.
+//! begins in a row (at a byte of a column's value) and ends `m` rows later, where the next payload of the message
+//! begins. So a column's run is `m` values, and the parts of the first and the last row that the payload has.
 //!
 //! Contract: columns come in the order of a row, at most 16 of 1 to 64 B, all with the same fields of the payload.
-//! `planned` comes 5 to 10 cycles
-//! after the last one, the sooner the longer the row and the shorter the payload, or 15 later if the region ends first,
-//! when the job before has all its runs. Then the next job's columns may come, while each column
-//! leads to a run and to a column of the transposer, one a cycle, from the 7th cycle on.
-//! Columns of which the last one is `dropped` lead to nothing.
-//! Runs come before the payload is transposed. A run may have no bytes. A job's runs begin when the memory has room for
-//! them: its rows of 128 B are in use until they are `freed`.
+//! `planned` comes 5 to 10 cycles after the last one, the sooner the longer the row and the shorter the payload, or 15
+//! later if the region ends first, when the job before has all its runs. Then the next job's columns may come, while
+//! each column leads to a run and to a column of the transposer, one a cycle, from the 7th cycle on. Columns of which
+//! the last one is `dropped` lead to nothing. Runs come before the payload is transposed. A run may have no bytes. A
+//! job's runs begin when the memory has room for them: its rows of 128 B are in use until they are `freed`.
 
 mod banks;
 mod cuts;

@@ -472,8 +472,8 @@ pub struct Parser {
     dest_named: DFF<Bit>,
     /// Destinations before this one.
     dest_index: DFF<Bits<DEST_COUNT>>,
-    /// Destinations that were accepted.
-    /// Regions of the destinations before, and whether those of the current one are too many.
+    /// Destinations that were accepted. Regions of the destinations before, and whether those of
+    /// the current one are too many.
     regions: DFF<Bits<11>>,
     regions_now: Signal<Local, Bits<11>>,
     dest_over: DFF<Bit>,

@@ -1,6 +1,6 @@
 //! State of the queue at work: its entry, its position, and the length of its turn.
 
-use super::super::{LENGTH, LOG, LOG_AT, PART_BLOCKS, Queue, QueueState, RING, RING_BYTES};
+use super::super::{LENGTH, LOG, PART_BLOCKS, Queue, QueueState};
 use crate::context::QUEUE;
 use drdma_emit::prelude::*;
 
@@ -12,24 +12,10 @@ impl Queue {
         self.select.number.next = self.cfg_table.val();
         self.select.word.next = self.cfg_word.val();
         self.cfg_enable.next = self.select.enable.val();
-        self.entry_rings.write_lanes.next = 0.into();
-        if self.select.send_queue.val() {
-            if self.cfg_word.val() == self.word_low.val() {
-                self.entry_rings.write_lanes.next = bits::<RING_BYTES>(15);
-            }
-            if self.cfg_word.val() == self.word_high.val() {
-                self.entry_rings.write_lanes.next = bits::<RING_BYTES>(15) << 4;
-            }
-            if self.cfg_word.val() == self.word_log.val() {
-                self.entry_rings.write_lanes.next = bits::<RING_BYTES>(1) << 8;
-            }
-        }
-        self.entry_rings.write_address.next = self.cfg_index.val().get_bits::<QUEUE>(0);
-        self.entry_rings.write_data.next = bit_cast::<RING, 32>(self.cfg_data.val())
-            | (bit_cast::<RING, 32>(self.cfg_data.val()) << 32)
-            | (bit_cast::<RING, LOG>(
-                self.cfg_data.val().get_bits::<LOG>(self.log_at.val().index()),
-            ) << LOG_AT as u64);
+        self.rings.selected.next = self.select.send_queue.val();
+        self.rings.word.next = self.cfg_word.val();
+        self.rings.index.next = self.cfg_index.val().get_bits::<QUEUE>(0);
+        self.rings.data.next = self.cfg_data.val();
         self.lives.written.next = self.cfg_enable.val();
         self.lives.index.next = self.cfg_index.val().get_bits::<QUEUE>(0);
     }
@@ -58,9 +44,7 @@ impl Queue {
         if self.state.q.val() == QueueState::Idle {
             self.entry.next = self.next.val().queue;
         }
-        self.unused_ring.next = self.entry_rings.read_data.val();
-        self.entry_rings.read_enable.next = true;
-        self.entry_rings.read_address.next = self.entry.val();
+        self.rings.ahead.next = self.entry.val();
         self.standings.read_enable.next = true;
         self.standings.read_address.next = self.entry.val();
         self.standing_out.bits.next = self.standings.read_data.val();
@@ -97,8 +81,8 @@ impl Queue {
     /// Computes the state of the queue, the position at which it goes on, and the length of its turn.
     #[hdl_gen]
     pub(super) fn judge_share(&mut self) {
-        self.entry_blocks.next =
-            self.one.val() << self.entry_rings.read_data.val().get_bits::<LOG>(LOG_AT);
+        self.unused_log.next = self.rings.log.val();
+        self.entry_blocks.next = self.one.val() << self.rings.log.val().get_bits::<LOG>(0);
         // State of the queue, position at which it goes on, and length of its turn.
         self.from.next = self.standing.val().position;
         self.goal.next = self.target.q.val();

@@ -87,7 +87,7 @@ impl Queue {
     /// Takes the queue's entry, and how far its batch goes.
     #[hdl_gen]
     pub(super) fn compare(&mut self) {
-        self.base.d.next = self.entry_rings.read_data.val().get_bits::<64>(0);
+        self.base.d.next = self.rings.addr.val();
         self.blocks.d.next = self.entry_blocks.val();
         self.offset.d.next = self.from.val().get_bits::<17>(0) & (self.entry_blocks.val() - 1);
         self.behind.d.next = !self.from.val().get_bits::<17>(0) & (self.entry_blocks.val() - 1);

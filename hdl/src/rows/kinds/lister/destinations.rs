@@ -329,9 +329,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.turns.d.next = self.shares.val()
                 && self.kept.val()
                 && self.many.val()
-                && self.fits.val()
+                && self.fits.q.val()
                 && !self.some_columns.q.val();
-            self.log_chunk.d.next = self.log_new.val();
+            self.log_chunk.d.next = self.log_new.q.val();
             self.chunk.d.next = 0.into();
             self.state.d.next = ListerState::DestRead;
             // The first windows of the first lists may not be kept any more.

@@ -119,9 +119,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     pub(super) fn look_at_kept(&mut self) {
         self.marks.next = self.turns.q.val()
             && self.many.val()
-            && self.fits.val()
-            && (self.log_new.val() >= self.log_chunk.q.val());
-        self.merges.next = self.log_new.val() - self.log_chunk.q.val();
+            && self.fits.q.val()
+            && (self.log_new.q.val() >= self.log_chunk.q.val());
+        self.merges.next = self.log_new.q.val() - self.log_chunk.q.val();
         self.may_stop.next = self.judging.val()
             && ((self.state.q.val() == ListerState::Region)
                 || (self.state.q.val() == ListerState::Rows)

@@ -398,8 +398,8 @@ pub struct Lister<const RECORDS: usize> {
     most_total: [Signal<Local, Bits<TOTAL>>; CHUNKS],
     most_dests: [Signal<Local, Bits<11>>; CHUNKS],
     many: Signal<Local, Bit>,
-    fits: Signal<Local, Bit>,
-    log_new: Signal<Local, Bits<4>>,
+    fits: DFF<Bit>,
+    log_new: DFF<Bits<4>>,
 
     // Whether all regions have the same rows.
     wait: DFF<Bits<2>>,

@@ -94,8 +94,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             + (bit_cast::<TOTAL, 33>(self.selected.q.val()) << (LOG_CHUNK_PART + 1));
         self.many.next =
             self.selected.q.val() >= bit_cast::<33, 32>(self.set_info.val().count >> 1);
-        self.fits.next = false;
-        self.log_new.next = 0.into();
+        self.fits.d.next = false;
+        self.log_new.d.next = 0.into();
         self.most_total[0].next = self.room.q.val() >> LEAST_LOG_CHUNK;
         self.most_dests[0].next = bits::<11>(1) << (LEAST_LOG_CHUNK - LOG_ROWS_OF_TURN);
         for k in 1..CHUNKS {
@@ -104,19 +104,19 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         }
         for k in 0..CHUNKS {
             if self.total.val() <= self.most_total[k].val() {
-                self.log_new.next = bits::<4>(LEAST_LOG_CHUNK) + k.to_bits();
-                self.fits.next =
+                self.log_new.d.next = bits::<4>(LEAST_LOG_CHUNK) + k.to_bits();
+                self.fits.d.next =
                     bit_cast::<11, DEST_COUNT>(self.dests_now.val()) <= self.most_dests[k].val();
             }
         }
-        self.log_kept.next = self.log_new.val();
-        if self.log_new.val() > KEPT_LOG_CHUNK {
-            self.log_kept.next = KEPT_LOG_CHUNK.into();
-        } else if !self.log_new.val().any() {
-            self.log_kept.next = LEAST_LOG_CHUNK.into();
+        if self.plan_now.val().bits.any() && (self.log_new.d.val() > MOST_LOG_BITS) {
+            self.log_new.d.next = MOST_LOG_BITS.into();
         }
-        if self.plan_now.val().bits.any() && (self.log_new.val() > MOST_LOG_BITS) {
-            self.log_new.next = MOST_LOG_BITS.into();
+        self.log_kept.next = self.log_new.q.val();
+        if self.log_new.q.val() > KEPT_LOG_CHUNK {
+            self.log_kept.next = KEPT_LOG_CHUNK.into();
+        } else if !self.log_new.q.val().any() {
+            self.log_kept.next = LEAST_LOG_CHUNK.into();
         }
     }
 

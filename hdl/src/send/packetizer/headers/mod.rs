@@ -77,8 +77,7 @@ const SOLICITED_AT: usize = RESPONDS_AT + 1;
 /// Bit of `notifies`.
 const NOTIFIES_AT: usize = SOLICITED_AT + 1;
 /// Operations with a request that is not all in the RETH: a READ takes the sequence numbers up to its `imm`; the
-/// extended header of an atomic is
-/// an address and a key, which the operands follow, from the payload page.
+/// extended header of an atomic is an address and a key, which the operands follow, from the payload page.
 const READ_REQUEST: u64 = operation::READ_REQUEST as u64;
 const COMPARE_AND_SWAP: u64 = operation::COMPARE_AND_SWAP as u64;
 const FETCH_AND_ADD: u64 = operation::FETCH_AND_ADD as u64;
@@ -125,24 +124,19 @@ const ETHERNET_BYTES: u64 = 14;
 /// request was checked with. The end of the packet's request, if it was to succeed,
 /// then says `wr_flush_error`, with the destination (`bad_dest`) of the first packet that was dropped.
 ///
-/// An acknowledgement comes as a packet without payload (`bare`), with its AETH in place of immediate data, which
-/// are as long. It belongs to no request of this card, and the request of a packet that comes late may have ended: if
-/// one of these is
-/// dropped, no request fails. A congestion notification (`notifies`) comes as such a packet, too, with a RETH of zeros
-/// in place of its
-/// 16 reserved bytes.
+/// An acknowledgement comes as a packet without payload (`bare`), with its AETH in place of immediate data, which are
+/// as long. It belongs to no request of this card, and the request of a packet that comes late may have ended: if one
+/// of these is dropped, no request fails. A congestion notification (`notifies`) comes as such a packet, too, with a
+/// RETH of zeros in place of its 16 reserved bytes.
 ///
 /// A datagram goes where its request says, if the request names an address (`address_write`, kept for every slot): then
-/// MAC and IP address, type of
-/// service, time to live, queue pair number and queue key are the request's, and all else is the queue pair's. Packets
-/// of other transports
-/// may be of requests that have ended, and do not use that address.
+/// MAC and IP address, type of service, time to live, queue pair number and queue key are the request's, and all else
+/// is the queue pair's. Packets of other transports may be of requests that have ended, and do not use that address.
 ///
-/// Contract: one item a cycle; its frame's dimensions come 2 cycles later, its header, if it is not dropped, 6
-/// cycles later; both must be taken. An atomic comes as a packet of 16 B, which are its operands in network order.
-/// `sending` names each packet
-/// that is not dropped, a cycle after it was given, except acknowledgements and
-/// packets that are sent again.
+/// Contract: one item a cycle; its frame's dimensions come 2 cycles later, its header, if it is not dropped, 6 cycles
+/// later; both must be taken. An atomic comes as a packet of 16 B, which are its operands in network order. `sending`
+/// names each packet that is not dropped, a cycle after it was given, except acknowledgements and packets that are sent
+/// again.
 #[derive(LogicBlock, BlockDefault)]
 #[check(fields_stand())]
 pub struct Headers {

@@ -76,23 +76,19 @@ pub enum CollectorState {
 /// Puts what was read from host memory into pages, and offers each packet to the packetizer when it is whole.
 ///
 /// Contract: a packet takes as many cycles as it has beats of 64 B, and 3 more; pages are used in turns. A packet is
-/// offered in the cycle after its last beat; the answer
-/// to an atomic 3 cycles later, once `word` was taken. A NAK takes the place of what could not be read or may not be
-/// read; what
-/// follows with the same queue pair and stamp is dropped. An atomic that comes again is searched for among those that
-/// are kept, the last one first, in 2 cycles each.
+/// offered in the cycle after its last beat; the answer to an atomic 3 cycles later, once `word` was taken. A NAK takes
+/// the place of what could not be read or may not be read; what follows with the same queue pair and stamp is dropped.
+/// An atomic that comes again is searched for among those that are kept, the last one first, in 2 cycles each.
 ///
 /// # Inputs
 /// `clk`, `rst`; streams `plan`, `beat`; `swap_or_add`, `compare`: the operands of the atomic in slot `operands_of`;
-/// `clear_valid`, `clear_qp`: clears a table
-/// entry, in a cycle without any other input.
+/// `clear_valid`, `clear_qp`: clears a table entry, in a cycle without any other input.
 ///
 /// # Outputs
 /// Streams `response`, `set_qp_error`, and `word` (what an atomic writes); `given_up`: an atomic that writes nothing;
-/// `write_valid`, `write_row`, `write_data`: a beat for a page;
-/// `page_unused`: the page of the current packet is free again; `left`: a reply is complete or dropped; `answered`:
-/// likewise, for a READ
-/// or an atomic that was new; `broken`: a NAK was taken.
+/// `write_valid`, `write_row`, `write_data`: a beat for a page; `page_unused`: the page of the current packet is free
+/// again; `left`: a reply is complete or dropped; `answered`: likewise, for a READ or an atomic that was new; `broken`:
+/// a NAK was taken.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Collector {
     /// Clock.

@@ -5,9 +5,8 @@
 //! ```
 //!
 //! Contract: packets leave in the order of their strips, when all of their bytes have come, one beat of 64 B a cycle;
-//! the first beat leaves 8 cycles after the last one has come. A
-//! packet's last beat has an error if any of its bytes could not be read. See [`strides`](super::strides) for the rate.
-//! May stall at any time.
+//! the first beat leaves 8 cycles after the last one has come. A packet's last beat has an error if any of its bytes
+//! could not be read. See [`strides`](super::strides) for the rate. May stall at any time.
 
 use super::ReplyBeat;
 use super::strides::{SLOT, Shape, Spread, Strides, Strip};

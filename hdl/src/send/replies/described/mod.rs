@@ -2,11 +2,10 @@
 //! "Described keys").
 //!
 //! Stands between the [fetcher](super::fetcher), the host's memory and the [collector](super::collector). Reads of
-//! plain memory pass. A read of a
-//! described key becomes reads of the pieces of the region in which its bytes lie, and of bitmaps and pointers; what
-//! they bring is packed, so
-//! that the collector gets the beats of one read. If the region's columns are dense, a packet becomes one read for each
-//! column instead, and what these bring is spread over the packet's rows.
+//! plain memory pass. A read of a described key becomes reads of the pieces of the region in which its bytes lie, and
+//! of bitmaps and pointers; what they bring is packed, so that the collector gets the beats of one read. If the
+//! region's columns are dense, a packet becomes one read for each column instead, and what these bring is spread over
+//! the packet's rows.
 //!
 //! ```text
 //! KEY_REGIONS -> Entries -> Walk -----------fetch--> host_read --beat--> Pack -----> out
@@ -15,20 +14,18 @@
 //!                             ^------------ bitmaps, pointers (Pack) -------/
 //! ```
 //!
-//! Contract: reads are answered in their order. A read of plain memory takes 2 cycles more than without this block.
-//! Before the first packet of a
-//! READ of a described key, the walk takes about 80 cycles, 4 more for each column, and with a bitmap 1 more for each
-//! 64 rows that come before and 1
-//! for each row of the last 64; further packets of the READ go on where the one before has ended. A packet in dense
-//! columns takes 30 cycles and 1 for each column to be asked for,
-//! while others are read; to be spread it takes as many cycles as it has beats of 64 B, 1 more, and at most 1 for each
-//! column (see [`strides`] for values of odd widths). A piece takes 16 cycles;
-//! 512 rows of a bitmap or 8 pointers take a round trip to the host's memory besides. Every piece lies inside the
-//! memory region of its local key, and in the key's protection domain, whatever a bitmap or pointers
-//! say; otherwise the read ends with an error.
+//! Contract: reads are answered in their order. A read of plain memory takes 3 cycles more than without this block.
+//! Before the first packet of a READ of a described key, the walk takes about 80 cycles, 4 more for each column, and
+//! with a bitmap 1 more for each 64 rows that come before and 1 for each row of the last 64; further packets of the
+//! READ go on where the one before has ended. A packet in dense columns takes 30 cycles and 1 for each column to be
+//! asked for, while others are read; to be spread it takes as many cycles as it has beats of 64 B, 1 more, and at most
+//! 1 for each column (see [`strides`] for values of odd widths). A piece takes 16 cycles; 512 rows of a bitmap or 8
+//! pointers take a round trip to the host's memory besides. Every piece lies inside the memory region of its local key,
+//! and in the key's protection domain, whatever a bitmap or pointers say; otherwise the read ends with an error.
 
 use crate::context::{ConfigWrite, QP};
-use crate::primitive::{RamStyle, StreamFifo};
+use crate::primitive::{RamStyle, StreamFifo, StreamStage};
+use crate::receive::record::COLUMN_ROWS;
 use crate::receive::responder::keys::KEY_REGION;
 use crate::receive::transposer::runs::{Planned, ROW, RowShape, Runs};
 use crate::regions::Position;
@@ -185,6 +182,11 @@ pub struct Described {
     steps: Signal<Local, Bit>,
     reads: Signal<Local, Bit>,
     gatherer: Gatherer,
+    /// A run was the last one of its packet: the rows that its packet's runs take are free.
+    frees: DFF<Bit>,
+    freed_rows: DFF<Bits<COLUMN_ROWS>>,
+    /// The beat that is offered. Whether a packet ends with it decides what the collector does in the same cycle.
+    leaving: StreamStage<ReplyBeat>,
 
     // Packets of which a bitmap selects the rows.
     selection: Selection,

@@ -25,10 +25,9 @@ pub enum PackState {
 /// Passes the beats of plain reads, and packs the bytes of all others one behind the other, packet by packet.
 ///
 /// Contract: a beat of a plain read passes in its own cycle; a beat of another part takes 3 cycles, and a packet 1 more
-/// if its last bytes
-/// begin within a beat. `out.ready` reaches `beat.ready` only for plain reads. A packet's last beat has an error if any
-/// of its bytes could not be
-/// read. A part that has failed ends its packet with a beat that has an error.
+/// if its last bytes begin within a beat. `out.ready` reaches `beat.ready` only for plain reads. A packet's last beat
+/// has an error if any of its bytes could not be read. A part that has failed ends its packet with a beat that has an
+/// error.
 ///
 /// # Inputs
 /// `clk`, `rst`; streams `part` (one for each read, in the order of the reads) and `beat`.

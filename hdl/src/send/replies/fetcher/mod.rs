@@ -50,16 +50,14 @@ pub enum FetcherState {
 /// Plans the packets of replies, and asks for what they hold to be read from host memory.
 ///
 /// Contract: an acknowledgement takes 3 cycles, a READ 7 for its first packet and 6 for each further one, an atomic 7;
-/// longer while there is no page, while an atomic
-/// is under way where the packet reads, and while read or plan are not accepted. Read and plan of a packet are taken in
-/// the same cycle. An atomic does
-/// not wait for another one that `before` names, and reads nothing: its plan says whose value it gets.
+/// longer while there is no page, while an atomic is under way where the packet reads, and while read or plan are not
+/// accepted. Read and plan of a packet are taken in the same cycle. An atomic does not wait for another one that
+/// `before` names, and reads nothing: its plan says whose value it gets.
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; stream `waiting`; `freed_valid`; `broken`: nothing more of a READ of that queue pair and stamp
-/// is sent; `page_free`, `page_back`: a page
-/// can be used again; `same_word`, `same_page`: the answers to `ask_*` of two cycles before; `before`: to that of three
-/// cycles before.
+/// is sent; `page_free`, `page_back`: a page can be used again; `same_word`, `same_page`: the answers to `ask_*` of two
+/// cycles before; `before`: to that of three cycles before.
 ///
 /// # Outputs
 /// Streams `read`, `plan`; `ask_addr`, `ask_bytes`, `ask_all`; `begun`: an atomic is begun; `busy`.

@@ -119,8 +119,7 @@ pub enum IssuerState {
 /// sequence numbers, addresses and operations, and into `sent` items, in order.
 ///
 /// Contract: 2 cycles an event, and one more for every item after its first; one cycle for the end of a request that
-/// has begun. Pages of packets that must not
-/// be sent go back by `drop`. Stalls when the output is full.
+/// has begun. Pages of packets that must not be sent go back by `drop`. Stalls when the output is full.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Issuer {
     /// Clock.

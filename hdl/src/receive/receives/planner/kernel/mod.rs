@@ -5,7 +5,7 @@ mod reads;
 mod sizes;
 
 use super::super::record::HELD;
-use super::{LOG_AT, MOST, Planner, PlannerState};
+use super::{MOST, Planner, PlannerState};
 use drdma_emit::prelude::*;
 
 impl Logic for Planner {
@@ -25,8 +25,8 @@ impl Logic for Planner {
             }
             PlannerState::See => {
                 self.then.d.next = self.seen.val();
-                self.ring.d.next = self.rings.read_data.val().get_bits::<64>(0);
-                self.log.d.next = self.rings.read_data.val().get_bits::<8>(LOG_AT);
+                self.ring.d.next = self.rings.addr.val();
+                self.log.d.next = self.rings.log.val();
                 self.owner.d.next = self.owners.read_data.val();
                 self.state.d.next = PlannerState::Measure;
             }
@@ -70,8 +70,7 @@ impl Logic for Planner {
                 }
             }
         }
-        self.rings.read_enable.next = true;
-        self.rings.read_address.next = self.queue.q.val();
+        self.rings.ahead.next = self.queue.q.val();
         self.owners.read_enable.next = true;
         self.owners.read_address.next = self.queue.q.val();
 

@@ -1,6 +1,6 @@
 //! Passes over queues: what begins them.
 
-use super::super::{LOG_AT, Planner, PlannerState, RING, RING_BYTES};
+use super::super::{Planner, PlannerState};
 use crate::context::{QP, QUEUE};
 use drdma_emit::prelude::*;
 
@@ -11,23 +11,10 @@ impl Planner {
         self.select.valid.next = self.cfg.valid.val();
         self.select.number.next = self.cfg.table.val();
         self.select.word.next = self.cfg.word.val();
-        self.rings.write_lanes.next = 0.into();
-        if self.select.receive_queue.val() {
-            if self.cfg.word.val() == self.low_word.val() {
-                self.rings.write_lanes.next = bits::<RING_BYTES>(15);
-            }
-            if self.cfg.word.val() == self.high_word.val() {
-                self.rings.write_lanes.next = bits::<RING_BYTES>(15) << 4;
-            }
-            if self.cfg.word.val() == self.log_word.val() {
-                self.rings.write_lanes.next = bits::<RING_BYTES>(1) << 8;
-            }
-        }
-        self.rings.write_address.next = self.cfg.index.val().get_bits::<QUEUE>(0);
-        self.rings.write_data.next = bit_cast::<RING, 32>(self.cfg.data.val())
-            | (bit_cast::<RING, 32>(self.cfg.data.val()) << 32)
-            | (bit_cast::<RING, 8>(self.cfg.data.val().get_bits::<8>(self.log_at.val().index()))
-                << LOG_AT as u64);
+        self.rings.selected.next = self.select.receive_queue.val();
+        self.rings.word.next = self.cfg.word.val();
+        self.rings.index.next = self.cfg.index.val().get_bits::<QUEUE>(0);
+        self.rings.data.next = self.cfg.data.val();
         self.owners.write_lanes.next = 0.into();
         if self.select.receive_queue.val() && (self.cfg.word.val() == self.owner_word.val()) {
             self.owners.write_lanes.next = 1.into();

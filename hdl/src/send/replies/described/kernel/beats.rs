@@ -46,12 +46,13 @@ impl Described {
     /// If both have a beat, the packed one was asked for first.
     #[hdl_gen]
     pub(super) fn offer_beat(&mut self) {
-        self.out.valid.next = self.pack.out.valid.val() || self.gatherer.out.valid.val();
-        self.out.next = self.gatherer.out.val();
-        self.gatherer.out.ready.next = self.out.ready.val() && !self.pack.out.valid.val();
-        self.pack.out.ready.next = self.out.ready.val();
+        self.leaving.input.valid.next = self.pack.out.valid.val() || self.gatherer.out.valid.val();
+        self.leaving.input.data.next = self.gatherer.out.val();
+        self.gatherer.out.ready.next = self.leaving.input.ready.val() && !self.pack.out.valid.val();
+        self.pack.out.ready.next = self.leaving.input.ready.val();
         if self.pack.out.valid.val() {
-            self.out.next = self.pack.out.val();
+            self.leaving.input.data.next = self.pack.out.val();
         }
+        self.leaving.output.join(&mut self.out);
     }
 }

@@ -59,9 +59,12 @@ impl Described {
         self.shapes.output.join(&mut self.column_reads.shape);
         self.runs.run.join(&mut self.column_reads.run);
         self.runs.column.join(&mut self.column_reads.column);
-        self.runs.freed.next = self.column_reads.run.valid.val()
+        // That a run is taken is known late: its rows are free a cycle later.
+        self.frees.d.next = self.column_reads.run.valid.val()
             && self.column_reads.run.ready.val()
             && self.column_reads.run.last.val();
-        self.runs.freed_rows.next = self.column_reads.run.rows.val();
+        self.freed_rows.d.next = self.column_reads.run.rows.val();
+        self.runs.freed.next = self.frees.q.val();
+        self.runs.freed_rows.next = self.freed_rows.q.val();
     }
 }

@@ -62,16 +62,16 @@ impl Described {
             || (self.selects.val() && self.selection.read.valid.val())
             || (self.by_columns.val() && self.column_reads.read.valid.val()))
             && (!self.reads.val() || self.fetch.ready.val());
-        self.asked.next = self.by_columns.val()
-            && self.parts.input.valid.val()
-            && self.parts.input.ready.val()
-            && self.column_reads.read.last.val();
+        // These do not depend on the walk, whose step is known late.
         self.column_reads.read.ready.next = self.by_columns.val()
             && self.parts.input.ready.val()
-            && (!self.reads.val() || self.fetch.ready.val());
+            && (!self.column_reads.read.bytes.val().any() || self.fetch.ready.val());
         self.selection.read.ready.next = self.selects.val()
             && self.parts.input.ready.val()
-            && (!self.reads.val() || self.fetch.ready.val());
+            && (!self.selection.read.bytes.val().any() || self.fetch.ready.val());
+        self.asked.next = self.column_reads.read.valid.val()
+            && self.column_reads.read.ready.val()
+            && self.column_reads.read.last.val();
         // The walk uses this ready in the same cycle: it is one expression, so that it has no glitch.
         self.walk.step.ready.next = (self.walk.column.val() && self.runs.target.ready.val())
             || (!self.walk.column.val()

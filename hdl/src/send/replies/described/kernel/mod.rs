@@ -34,6 +34,7 @@ impl Logic for Described {
             );
         if self.rst.val() {
             self.jobs.d.next = 0.into();
+            self.frees.d.next = false;
         }
     }
 }

@@ -41,14 +41,18 @@ impl Logic for Selection {
             self.reads[0].d.next.bytes = self.line_bytes.val();
             self.reads[0].d.next.addr =
                 self.handed.bitmap.val() + bit_cast::<64, 33>(self.asked_row.q.val() >> 3);
-            self.key.d.next = self.handed.lkey.val();
+            self.key[0].d.next = self.handed.lkey.val();
         }
-        self.probe.addr.next = self.reads[0].q.val().addr;
-        self.probe.bytes.next = self.reads[0].q.val().bytes;
-        self.probe.key.next = self.key.q.val();
+        self.probe.addr.next = self.reads[1].q.val().addr;
+        self.probe.bytes.next = self.reads[1].q.val().bytes;
+        self.key[1].d.next = self.key[0].q.val();
+        self.probe.key.next = self.key[1].q.val();
         for k in 1..STAGES {
             self.valid[k].d.next = self.valid[k - 1].q.val();
             self.reads[k].d.next = self.reads[k - 1].q.val();
+        }
+        if self.sums.q.val() {
+            self.reads[1].d.next.bytes = self.bytes.val().get_bits::<13>(0);
         }
 
         self.judge();

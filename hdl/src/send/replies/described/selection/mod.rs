@@ -8,7 +8,7 @@
 //! line (512 rows) --> Finder --run--> Selection --probe--> keys --probed--> read
 //! ```
 //!
-//! Contract: a packet takes about 25 cycles and for each of its runs 3 and 1 for each column. Lines of the bitmap are
+//! Contract: a packet takes about 27 cycles and for each of its runs 3 and 1 for each column. Lines of the bitmap are
 //! read ahead: up to 12 of them if the packet has 1 KiB or more, or if its first row is still looked for; else one. See
 //! [`finder`] for the rate at which runs are found. Nothing is read that its key does not have. A packet that cannot be
 //! reached ends with a read of no bytes that has `failed`.
@@ -37,10 +37,10 @@ const LONG: u64 = 1024;
 const LINE: u64 = 512;
 /// Bits of a count of lines under way, which may be more than those that are wanted.
 const COUNT: usize = 6;
-/// Stages that a read passes while its key is looked up.
-const STAGES: usize = KEY as usize + 1;
+/// Stages that a read passes: its bytes are summed up in the first one, and then its key is looked up.
+const STAGES: usize = KEY as usize + 3;
 /// Reads that may still come into the FIFO when no more are begun.
-const COMING: u64 = 8;
+const COMING: u64 = 10;
 
 /// A read of host memory.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -103,7 +103,7 @@ pub struct Selection {
     pub back: Flow<Out, HandBack>,
     /// A range that is looked up in its key.
     pub probe: Signals<Out, Probe>,
-    /// The range of 3 cycles before may be read.
+    /// The range of 4 cycles before may be read.
     pub probed: Signal<In, Bit>,
     /// The granule of the region's entry that is wanted in the next cycle.
     pub granule: Signal<Out, Bits<GRANULE_INDEX>>,
@@ -182,7 +182,10 @@ pub struct Selection {
     heads: Signal<Local, Bit>,
     skips: Signal<Local, Bit>,
     is_last: Signal<Local, Bit>,
+    /// Bytes of the column in the row in which the packet ends; those of the column before.
     tail: Signal<Local, Bits<SHORT>>,
+    tail_held: DFF<Bits<SHORT>>,
+    skips_held: DFF<Bit>,
     into_end: Signal<Local, Bits<SHORT>>,
     head: Signal<Local, Bits<13>>,
     bytes: Signal<Local, Bits<18>>,
@@ -194,7 +197,9 @@ pub struct Selection {
     // Reads whose keys are looked up.
     valid: [DFF<Bit>; STAGES],
     reads: [DFF<SelectedRead>; STAGES],
-    key: DFF<Bits<32>>,
+    key: [DFF<Bits<32>>; 2],
+    /// The bytes of the first stage's read are those of a column in the run.
+    sums: DFF<Bit>,
     busy: Signal<Local, Bit>,
     checked: Signal<Local, Bit>,
     column_misses: Signal<Local, Bit>,

@@ -43,10 +43,13 @@ impl Selection {
         if self.handed.bytes.val() < self.head.val() {
             self.head.next = self.handed.bytes.val();
         }
-        self.whole.next =
-            bit_cast::<18, 17>(self.reach.product.val()) + bit_cast::<18, SHORT>(self.tail.val());
+        // The bytes of a column are summed up a cycle after it was asked for: the product is still that of its run.
+        self.tail_held.d.next = self.tail.val();
+        self.skips_held.d.next = self.skips.val();
+        self.whole.next = bit_cast::<18, 17>(self.reach.product.val())
+            + bit_cast::<18, SHORT>(self.tail_held.q.val());
         self.bytes.next = self.whole.val();
-        if self.skips.val() {
+        if self.skips_held.q.val() {
             // Less than a value, if the packet begins and ends in this value of the row.
             self.bytes.next = 0.into();
             if self.whole.val() > bit_cast::<18, 7>(self.handed.width.val()) {
@@ -68,10 +71,11 @@ impl Selection {
         self.reads[0].d.next.outside = false;
         self.reads[0].d.next.offset =
             self.origin.q.val() + bit_cast::<OFFSET, SHORT>(self.before.q.val());
-        self.reads[0].d.next.bytes = self.bytes.val().get_bits::<13>(0);
+        self.reads[0].d.next.bytes = self.head.val();
+        self.sums.d.next = false;
         self.reads[0].d.next.addr =
             self.data.val().get_bits::<64>(0) + bit_cast::<64, BASE>(self.run.q.val().base);
-        self.key.d.next = self.data.val().get_bits::<32>(96);
+        self.key[0].d.next = self.data.val().get_bits::<32>(96);
         if self.skips.val() {
             self.reads[0].d.next.offset = self.origin.q.val()
                 + bit_cast::<OFFSET, SHORT>(self.before.q.val())
@@ -81,7 +85,6 @@ impl Selection {
         }
         if self.heads.val() {
             self.reads[0].d.next.offset = 0.into();
-            self.reads[0].d.next.bytes = self.head.val();
             self.reads[0].d.next.addr = self.data.val().get_bits::<64>(0)
                 + bit_cast::<64, BASE>(self.run.q.val().base)
                 + bit_cast::<64, 6>(self.handed.inside.val());
@@ -109,7 +112,7 @@ impl Selection {
             && !self.probed.val();
         self.lost.next = self.valid[STAGES - 1].q.val()
             && self.reads[STAGES - 1].q.val().side
-            && (self.dead.q.val() || !self.probed.val());
+            && (self.dead.q.val() || self.missed.q.val() || !self.probed.val());
         self.leaving.input.valid.next = self.checked.val()
             && (self.reads[STAGES - 1].q.val().bytes.any() || self.reads[STAGES - 1].q.val().last)
             && !self.lost.val();
@@ -138,6 +141,7 @@ impl Selection {
         if self.room.val() {
             self.valid[0].d.next = true;
             self.headed.d.next = self.headed.q.val() || self.heads.val();
+            self.sums.d.next = !self.heads.val();
             if !self.heads.val() {
                 self.reads[0].d.next.last = self.finishes.q.val() && self.is_last.val();
                 self.granule.next =

@@ -1,19 +1,16 @@
 //! Spreads the values of columns over the rows of a packet: says where in the packet the pieces of each value go.
 //!
 //! All columns of a packet have the same width. A piece is the largest of 4, 2 and 1 bytes that divides the width and
-//! the place in its row at which the packet
-//! begins; so no piece crosses a word of 4 bytes, in the column or in the packet. 16 pieces go in a cycle: 64, 32 or 16
-//! bytes. Where they go, counted from a column's first value, is the same for all
-//! columns, and is computed anew only if a packet has other rows than the one before.
+//! the place in its row at which the packet begins; so no piece crosses a word of 4 bytes, in the column or in the
+//! packet. 16 pieces go in a cycle: 64, 32 or 16 bytes. Where they go, counted from a column's first value, is the same
+//! for all columns, and is computed anew only if a packet has other rows than the one before.
 //!
 //! The rows of the memory, of 128 B, hold the packet as it will leave. With 4, 8, 12 or 16 columns, the values of one
-//! column would lie in few banks; then each row of the memory is rotated
-//! by 8 B more than the one before it.
+//! column would lie in few banks; then each row of the memory is rotated by 8 B more than the one before it.
 //!
 //! Contract: a beat of 64 B takes 1, 2 or 4 cycles, a run without bytes 1, a packet 1 more, and 18 more if its rows are
-//! not those of the packet before. A packet
-//! begins with its first column, when there is room for it; the pulse `begun` takes that room. `packet` comes with the
-//! packet's last beat. May stall at any time.
+//! not those of the packet before. A packet begins with its first column, when there is room for it; the pulse `begun`
+//! takes that room. `packet` comes with the packet's last beat. May stall at any time.
 
 mod kernel;
 
@@ -88,8 +85,7 @@ pub enum StridesState {
 ///
 /// # Inputs
 /// `clk`, `rst`; streams `shape` (one for each packet), `strip` (one for each of its columns), `beat` (what was read);
-/// `room`, `slot`: there is room for a packet, and where;
-/// `flows`.
+/// `room`, `slot`: there is room for a packet, and where; `flows`.
 ///
 /// # Outputs
 /// `begun`, `packet`: pulses; `valid`, `over`, `bytes`, `masks`, `places`: a beat of pieces.

@@ -227,6 +227,37 @@ fn a_bitmap_that_its_key_does_not_have_fails_only_the_packets_that_need_it() {
     }
 }
 
+/// A bitmap whose key has only its end serves no packet that needs the beginning, though later lines can be read.
+#[test]
+fn a_bitmap_whose_beginning_its_key_does_not_have_fails_all_packets() {
+    let library = library();
+    for (seed, stalls) in (1..).zip(STALLS) {
+        let mut random = Random::new(seed);
+        let mut around = Around::new(&library, seed, stalls);
+        // The key begins with the second or third line.
+        for lines in [1, 2] {
+            let bitmap = LISTS - 64 * lines;
+            around.memory[(bitmap - BASE) as usize..].fill(0xff);
+            let region = bitmapped(4, 4_000, &[0, 16_384], bitmap);
+            around.describe(7, &encode(&region));
+            for _ in 0..5 {
+                let start = random.below(512 * 8);
+                for bytes in [4096, 1 + random.below(100)] {
+                    around.ask(Some(7), (start, bytes), true);
+                    around.ask(None, (BASE + 1, 70), true);
+                    let got = around.wait(2);
+                    assert_eq!(
+                        (&got[0], got[1].is_ok()),
+                        (&Err(false), true),
+                        "{bytes} B at {start}"
+                    );
+                }
+            }
+        }
+        assert!(around.fetched.iter().all(|(addr, _)| *addr < BASE + 100), "{:x?}", around.fetched);
+    }
+}
+
 /// The host changes bits while a READ goes on: whatever comes, nothing is read but values of the columns' rows and the
 /// bitmap.
 #[test]
