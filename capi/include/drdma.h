@@ -772,9 +772,8 @@ uint32_t drdma_mr_lkey(const struct drdma_mr *mr);
 // The remote key, by which a peer names the memory; 0 if `mr` is NULL.
 uint32_t drdma_mr_rkey(const struct drdma_mr *mr);
 
-// Where the card sees the first byte: what the pointers of a pointer-mapped region count from, and the
-// address that a peer has for it. 0 if `mr`
-// is NULL.
+// Where the card sees the first byte: what the pointers of a pointer-mapped region count from, and the address that a
+// peer has for it. 0 if `mr` is NULL.
 uint64_t drdma_mr_iova(const struct drdma_mr *mr);
 
 // Makes a queue pair, in state DRDMA_QPS_RESET.
