@@ -49,7 +49,8 @@ pub const FEATURES: Register = Register {
           where a receive has one of these, and without bit 1, each of its regions takes as many of the 32 places as it has granules. \
           Bit 19: it makes partitions of keys whose values are \
           bits, or integers, floats, booleans and decimals of a fixed width, in a range of up to 8 B; without bit 11, of no others, and \
-          not in regions with kinds of columns.",
+          not in regions with kinds of columns. Bit 20: messages to one remote address, or to none as those of SENDs, go \
+          column by column; without bit 9, not of rows that it partitions by keys.",
 };
 
 /// Bits of [`FEATURES`].
@@ -105,6 +106,9 @@ pub mod features {
     /// or values of dictionaries, not by ranges of numbers of 16 B, and not in regions with kinds
     /// of columns.
     pub const FIXED_KEYS: u32 = 1 << 19;
+    /// Messages that go column by column to one remote address, or to none, as those of SENDs. Without [`COLUMNS`] their
+    /// rows are not partitioned by keys.
+    pub const COLUMN_MESSAGES: u32 = 1 << 20;
     /// All bits: the features of the reference model `soft:`.
     pub const ALL: u32 = RECEIVES
         | SCATTERS
@@ -125,7 +129,8 @@ pub mod features {
         | DESCRIBED_READS
         | COLUMN_WRITES
         | MAPPED_RECEIVES
-        | FIXED_KEYS;
+        | FIXED_KEYS
+        | COLUMN_MESSAGES;
     /// Features of the RTL.
     pub const RTL: u32 = RECEIVES
         | READS
@@ -143,7 +148,8 @@ pub mod features {
         | DESCRIBED_READS
         | COLUMN_WRITES
         | MAPPED_RECEIVES
-        | FIXED_KEYS;
+        | FIXED_KEYS
+        | COLUMN_MESSAGES;
 }
 
 /// What queue pairs need beside their entry in [`QUEUE_PAIRS`]; entries are [`AttributesEntry`].

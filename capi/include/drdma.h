@@ -129,6 +129,9 @@ enum drdma_features {
   DRDMA_FEATURE_MAPPED_RECEIVES = 262144,
   // Partitions are made from keys of fixed width; without `DRDMA_FEATURE_PARTITIONS`, from no others.
   DRDMA_FEATURE_FIXED_KEYS = 524288,
+  // Messages to one remote address, or to none, go column by column; without `DRDMA_FEATURE_COLUMNS`, not of rows that
+  // are partitioned by keys.
+  DRDMA_FEATURE_COLUMN_MESSAGES = 1048576,
 };
 
 // What a region is.
@@ -769,9 +772,8 @@ uint32_t drdma_mr_lkey(const struct drdma_mr *mr);
 // The remote key, by which a peer names the memory; 0 if `mr` is NULL.
 uint32_t drdma_mr_rkey(const struct drdma_mr *mr);
 
-// Where the card sees the first byte: what the pointers of a pointer-mapped region count from, and the
-// address that a peer has for it. 0 if `mr`
-// is NULL.
+// Where the card sees the first byte: what the pointers of a pointer-mapped region count from, and the address that a
+// peer has for it. 0 if `mr` is NULL.
 uint64_t drdma_mr_iova(const struct drdma_mr *mr);
 
 // Makes a queue pair, in state DRDMA_QPS_RESET.

@@ -368,6 +368,7 @@ fn features_have_the_bits_of_the_register() {
         (DRDMA_FEATURE_COLUMN_WRITES, Features::COLUMN_WRITES),
         (DRDMA_FEATURE_MAPPED_RECEIVES, Features::MAPPED_RECEIVES),
         (DRDMA_FEATURE_FIXED_KEYS, Features::FIXED_KEYS),
+        (DRDMA_FEATURE_COLUMN_MESSAGES, Features::COLUMN_MESSAGES),
     ];
     assert!(bits.iter().all(|(ours, theirs)| *ours as u32 == theirs.bits()));
 }

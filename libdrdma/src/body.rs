@@ -75,9 +75,9 @@ pub(crate) trait Body {
     /// True if the columns of a destination have remote addresses of their own.
     fn has_remote_columns(&self) -> bool;
 
-    /// Reason why a card that has [`Features::COLUMN_WRITES`] and not all of `COLUMNS` cannot send
-    /// the body by columns.
-    fn column_refusal(&self, head: &Head) -> Option<&'static str>;
+    /// Reason why a card that has some of [`Features::COLUMN_WRITES`] and `COLUMN_MESSAGES`, and not all of `COLUMNS`,
+    /// cannot send the body by columns; `features` are the card's.
+    fn column_refusal(&self, head: &Head, features: Features) -> Option<&'static str>;
 
     /// Writes the granules.
     fn write(&self, writer: &mut Writer);
@@ -162,13 +162,13 @@ impl Body for [Destination<'_, '_>] {
         self.iter().any(|destination| !destination.layout.remote_columns.is_empty())
     }
 
-    fn column_refusal(&self, head: &Head) -> Option<&'static str> {
+    fn column_refusal(&self, head: &Head, features: Features) -> Option<&'static str> {
         let plain = |destination: &Destination<'_, '_>| match destination.regions {
             [region] => region.plain(),
             _ => None,
         };
         let told = self.iter().map(|to| (to.layout.remote_columns, plain(to)));
-        column_writes::refusal(head, told)
+        column_writes::refusal(head, features, false, told)
     }
 
     #[inline]
@@ -257,7 +257,7 @@ impl Body for Inline<'_, '_> {
         false
     }
 
-    fn column_refusal(&self, _head: &Head) -> Option<&'static str> {
+    fn column_refusal(&self, _head: &Head, _features: Features) -> Option<&'static str> {
         None
     }
 
@@ -345,10 +345,11 @@ impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
         self.destinations.iter().any(|destination| !destination.layout.remote_columns.is_empty())
     }
 
-    fn column_refusal(&self, head: &Head) -> Option<&'static str> {
+    fn column_refusal(&self, head: &Head, features: Features) -> Option<&'static str> {
         let plain = (!self.region.has_kinds()).then(|| Plain::of(self.region.words()));
         let told = self.destinations.iter().map(|to| (to.layout.remote_columns, plain));
-        column_writes::refusal(head, told)
+        let keyed = self.region.needs().contains(Features::FIXED_KEYS);
+        column_writes::refusal(head, features, keyed, told)
     }
 
     #[inline]

@@ -54,6 +54,8 @@ bitflags::bitflags! {
         /// Partitions are made from keys of fixed width: bits, and integers, floats, booleans and decimals, of up to 8 B for a range; without
         /// `PARTITIONS`, from no others, and not in regions with kinds of columns.
         const FIXED_KEYS = features::FIXED_KEYS;
+        /// Messages to one remote address, or to none as those of SENDs, go column by column; without `COLUMNS`, not of rows that are partitioned by keys.
+        const COLUMN_MESSAGES = features::COLUMN_MESSAGES;
     }
 }
 

@@ -157,8 +157,11 @@ impl Supported<'_> {
         if send.layout == MessageLayout::Columns {
             let what = "message by columns";
             // The library checks everything else about such a WRITE.
-            let addressed = send.destinations.iter().all(|to| !to.remote_columns.is_empty());
-            let needed = if addressed { Features::COLUMN_WRITES } else { Features::COLUMNS };
+            let addressed = send.destinations.iter().any(|to| !to.remote_columns.is_empty());
+            let needed = match addressed {
+                true => Features::COLUMN_WRITES,
+                false => Features::COLUMN_MESSAGES,
+            };
             self.needs(node, needed, format!("{at}.message_layout"), what)?;
         }
         if let Some(region) = &send.partitioned {

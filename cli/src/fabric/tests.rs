@@ -546,7 +546,7 @@ fn what_only_some_cards_send_is_refused_of_others() {
             region(first_bit),
             ".regions[0].bitmap: there is no bitmap that begins within a byte",
         ),
-        (Features::COLUMNS, by_columns, ".message_layout: there is no message by columns"),
+        (Features::COLUMN_MESSAGES, by_columns, ".message_layout: there is no message by columns"),
     ];
     let refused = |step: Value, without: Features| {
         let mut job = only(0, "rtl:", &[]);

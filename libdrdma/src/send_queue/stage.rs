@@ -107,10 +107,15 @@ impl SendQueue {
     ) -> Result<(), PostError> {
         let context = &self.context.inner;
         // The card may have a part of a feature that suffices for this body.
+        let has = |feature| match context.misses(feature) {
+            Some(_) => Features::empty(),
+            None => feature,
+        };
+        let columns = has(Features::COLUMN_WRITES) | has(Features::COLUMN_MESSAGES);
         let some = needed.contains(Features::COLUMNS)
             && context.misses(Features::COLUMNS).is_some()
-            && context.misses(Features::COLUMN_WRITES).is_none();
-        let refusal = if some { body.column_refusal(head) } else { None };
+            && !columns.is_empty();
+        let refusal = if some { body.column_refusal(head, columns) } else { None };
         let others = if some { needed - Features::COLUMNS } else { needed };
         if let Some(reason) = context.misses(others).or(refusal) {
             let what = match body.has_kinds() {

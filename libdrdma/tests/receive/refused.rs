@@ -216,7 +216,7 @@ fn an_answer_goes_into_gaps_only_where_the_card_fills_them() {
 
 #[test]
 fn kinds_of_columns_and_messages_by_columns_need_a_card_that_knows_them() {
-    let columns = Features::COLUMNS | Features::COLUMN_WRITES;
+    let columns = Features::COLUMNS | Features::COLUMN_WRITES | Features::COLUMN_MESSAGES;
     let context = open(Features::all() - Features::VARLEN - Features::BITS - columns);
     let pd = context.protection_domain();
     let cq = context.completion_queue().build().unwrap();
@@ -252,7 +252,7 @@ fn kinds_of_columns_and_messages_by_columns_need_a_card_that_knows_them() {
 /// Every way in which a request by columns is more than a card without `COLUMNS` does.
 #[test]
 fn a_card_that_only_writes_by_columns_refuses_the_rest_by_name() {
-    let context = open(Features::all() - Features::COLUMNS);
+    let context = open(Features::all() - Features::COLUMNS - Features::COLUMN_MESSAGES);
     let pd = context.protection_domain();
     let cq = context.completion_queue().build().unwrap();
     let memory = pd.allocate_with(64, Access::LOCAL_WRITE).unwrap();
@@ -279,23 +279,23 @@ fn a_card_that_only_writes_by_columns_refuses_the_rest_by_name() {
         ),
         (
             write().remote_columns(&columns).regions(&one).row_mask(RowMask::Element),
-            "the card sends by columns with the row mask Period alone",
+            "the card sends to an address a column with the row mask Period alone",
         ),
         (
             write().remote_columns(&columns).regions(&two),
-            "the card sends by columns one strided, bitmapped or partitioned region without kinds of columns and keys a destination",
+            "the card sends to an address a column one strided, bitmapped or partitioned region without kinds of columns and keys a destination",
         ),
         (
             write().remote_columns(&short).regions(&contiguous),
-            "the card sends by columns one strided, bitmapped or partitioned region without kinds of columns and keys a destination",
+            "the card sends to an address a column one strided, bitmapped or partitioned region without kinds of columns and keys a destination",
         ),
         (
             write().remote_columns(&short).regions(&one),
-            "the card sends by columns to as many addresses as each region has elements",
+            "the card sends to an address a column as many columns as each region has elements",
         ),
         (
             write().remote_columns(&columns).regions(&one).rows_per_message(7),
-            "the card sends by columns all rows of a destination in one message each",
+            "the card sends to an address a column all rows of a destination in one message each",
         ),
     ];
     let mut qp = pd.queue_pair(&cq).build().unwrap();
@@ -306,6 +306,62 @@ fn a_card_that_only_writes_by_columns_refuses_the_rest_by_name() {
         assert_eq!(error.to_string(), text);
     }
     qp.post_send(&write().remote_columns(&columns).regions(&one)).unwrap();
+}
+
+/// Columns of one message go to one address, or to none, whatever they are made of.
+#[test]
+fn a_card_that_sends_messages_by_columns_refuses_what_has_keys_or_other_addresses() {
+    let context = open(Features::all() - Features::COLUMNS);
+    let pd = context.protection_domain();
+    let cq = context.completion_queue().build().unwrap();
+    let memory = pd.allocate_with(64, Access::LOCAL_WRITE).unwrap();
+    let strided = || Strided::new(&memory).period(8).extent(0, 4).extent(4, 2).count(8);
+    let regions = [strided().build().unwrap(), strided().build().unwrap()];
+    let contiguous = [Contiguous::new(&memory).build().unwrap()];
+    let mut qp = pd.queue_pair(&cq).build().unwrap();
+    qp.connect(&peer().rq_psn(0).min_rnr_timer(1).max_rd_atomic(1)).unwrap();
+    let request = || WorkRequest::new(1).message_layout(MessageLayout::Columns).rows_per_message(3);
+    let write = Operation::Write { remote_addr: 0, rkey: 0 };
+    for request in [
+        request().regions(&regions),
+        request().regions(&regions).row_mask(RowMask::Element),
+        request().regions(&regions).operation(write),
+        request().regions(&contiguous).send_invalidate(1),
+    ] {
+        qp.post_send(&request).unwrap();
+    }
+    let error = qp.post_send(&request().regions(&contiguous).read(0, 0)).unwrap_err();
+    assert!(matches!(error, PostError::NotFilled { .. }), "{error}");
+
+    let by = key(&memory, Values::fixed(4), KeyType::Integer);
+    let keyed = Partitioned::by(by).rows(1).column(&memory, 0, 4).build().unwrap();
+    let ids = Partitioned::<u16>::new(&memory).rows(1).column(&memory, 0, 4).build().unwrap();
+    let columns = [RemoteColumn { addr: 0, rkey: 1 }];
+    let mut other = pd.queue_pair(&cq).build().unwrap();
+    other.connect(&peer()).unwrap();
+    let mut queue = pd.shared_send_queue(&cq).build().unwrap();
+    let mut post = |region: &_, mixed: bool| {
+        let by_columns =
+            |qp, id| PartitionDestination::new(qp, id).message_layout(MessageLayout::Columns);
+        let mut to = [by_columns(&qp, 0_u16), by_columns(&other, 1)];
+        if mixed {
+            to[1] = PartitionDestination::new(&other, 1).remote_columns(&columns);
+        }
+        let request = PartitionedWorkRequest::new(1, region)
+            .operation(SharedOperation::Write)
+            .destinations(&to);
+        queue.post_ssq_send(&request).err().map(|error| error.to_string())
+    };
+    assert_eq!(post(&ids, false), None);
+    for (found, reason) in [
+        (post(&keyed, false), "the card sends by columns no rows that it partitions by keys"),
+        (
+            post(&ids, true),
+            "the card sends to an address a column for every destination or for none",
+        ),
+    ] {
+        assert!(found.is_some_and(|text| text.ends_with(reason)), "{reason}");
+    }
 }
 
 /// 33 destinations of 16 columns have 528 addresses together.
@@ -336,8 +392,7 @@ fn a_card_that_only_writes_by_columns_takes_512_addresses_a_request() {
         let request = PartitionedWorkRequest::new(1, &region).operation(operation).destinations(to);
         queue.post_ssq_send(&request).err().map(|error| error.to_string())
     };
-    let text =
-        "a message by columns is not possible: the card sends by columns to 512 addresses at most";
+    let text = "a message by columns is not possible: the card sends to an address a column to 512 addresses at most";
     assert_eq!(post(&to[..]).as_deref(), Some(text));
     assert_eq!(post(&to[..32]), None);
 }

@@ -47,7 +47,8 @@ impl Abilities {
     fn limits(&self) -> Limits {
         Limits {
             kinds: self.does(true, KINDS),
-            by_columns: self.does(true, Features::COLUMNS),
+            by_columns: self.does(true, Features::COLUMN_MESSAGES),
+            all_columns: self.does(true, Features::COLUMNS),
             keys: self.does(true, Features::FIXED_KEYS),
             all_keys: self.does(true, Features::PARTITIONS),
             ..LIMITS
@@ -72,6 +73,7 @@ const LIMITS: Limits = Limits {
     partitioned: true,
     kinds: false,
     by_columns: false,
+    all_columns: false,
     column_writes: false,
     keys: false,
     all_keys: false,

@@ -28,7 +28,7 @@ pub(super) fn insert(seed: u64, qps: &[Value], generator: &mut Generator, posts:
         if generator.limits.kinds {
             generator.other_kinds(&mut random, &mut other);
             if generator.limits.by_columns {
-                layout(&mut random, &mut other);
+                layout(&mut random, generator.limits.all_columns, &mut other);
             }
         } else if !generator.keys_for_ids(&mut random, &mut other) {
             continue;
@@ -67,16 +67,19 @@ fn has_wide(of: &Value) -> bool {
     }
 }
 
-/// Makes a post send by columns, perhaps each to an address of its own.
-fn layout(random: &mut Random, post: &mut Value) {
+/// Makes a post send by columns; with `all`, perhaps each to an address of its own, and rows that are partitioned by keys.
+fn layout(random: &mut Random, all: bool, post: &mut Value) {
     if random.one_in(2) {
         if random.one_in(4) {
             post["message_layout"] = json!("rows");
         }
         return;
     }
+    if !all && post["partitioned"].get("partition_by").is_some() {
+        return;
+    }
     post["message_layout"] = json!("columns");
-    if !post["op"].as_str().is_some_and(|op| op.starts_with("write")) || random.one_in(2) {
+    if !all || !post["op"].as_str().is_some_and(|op| op.starts_with("write")) || random.one_in(2) {
         return;
     }
     let element = post["row_mask"] == "element";

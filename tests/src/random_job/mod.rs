@@ -41,6 +41,9 @@ pub struct Limits {
     pub kinds: bool,
     /// With `kinds`: whether messages may be laid out by columns.
     pub by_columns: bool,
+    /// With `by_columns`: whether each column may have an address of its own, whatever the rows are, and whether rows may
+    /// be partitioned by keys.
+    pub all_columns: bool,
     /// Whether there are WRITEs by columns that every card sends.
     pub column_writes: bool,
     /// Whether partitions are made from keys.
@@ -62,8 +65,10 @@ pub const HARDWARE_TAKES_KEYS: bool = true;
 pub const HARDWARE_TAKES_ALL_KEYS: bool = false;
 /// Whether the hardware takes columns of other kinds than fixed width.
 pub const HARDWARE_TAKES_KINDS: bool = true;
-/// Whether the hardware sends messages by columns of every kind.
-pub const HARDWARE_SENDS_BY_COLUMNS: bool = false;
+/// Whether the hardware sends messages by columns of every kind to one address, or to none.
+pub const HARDWARE_SENDS_BY_COLUMNS: bool = true;
+/// Whether the hardware sends all else by columns.
+pub const HARDWARE_SENDS_ALL_COLUMNS: bool = false;
 
 impl Limits {
     /// Limits for the reference model.
@@ -76,6 +81,7 @@ impl Limits {
         inline: true,
         kinds: true,
         by_columns: true,
+        all_columns: true,
         column_writes: false,
         keys: true,
         all_keys: true,
@@ -91,6 +97,7 @@ impl Limits {
         inline: HARDWARE_TAKES_INLINE,
         kinds: HARDWARE_TAKES_KINDS,
         by_columns: HARDWARE_SENDS_BY_COLUMNS,
+        all_columns: HARDWARE_SENDS_ALL_COLUMNS,
         column_writes: true,
         keys: HARDWARE_TAKES_KEYS,
         all_keys: HARDWARE_TAKES_ALL_KEYS,

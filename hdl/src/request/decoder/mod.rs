@@ -253,6 +253,8 @@ pub struct Decoder {
     /// The destination has one set, strided or bitmapped, with the lanes and the count of the request's first
     /// destination; or the one set of all destinations.
     pub dest_write_same_lanes: Signal<Out, Bit>,
+    /// The values of a message go column by column, to one remote address if they have any.
+    pub dest_write_column_order: Signal<Out, Bit>,
     /// The destination was written before: only `sets`, `element_mask`, `same_lanes` and the fields of the request are
     /// valid, and new.
     pub dest_write_again: Signal<Out, Bit>,
@@ -375,6 +377,7 @@ pub struct Decoder {
     dest_element_mask: DFF<Bit>,
     dest_rows_per_message: DFF<Bits<32>>,
     dest_same_lanes: DFF<Bit>,
+    dest_column_order: DFF<Bit>,
     dest_partition: DFF<Bits<16>>,
     /// Number of the set of a partitioned request.
     shared_set: DFF<Bits<11>>,

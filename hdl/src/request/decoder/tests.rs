@@ -88,6 +88,8 @@ fn valid_requests_come_out_as_lane_sets() {
         for is in [(|d| d.solicited) as Is, |d| d.invalidates, |d| d.fenced] {
             assert!(dests.iter().filter(|dest| is(dest)).count() > 2);
         }
+        let in_order = dests.iter().filter(|dest| dest.column_order).count();
+        assert!(in_order > 10, "{in_order} destinations whose messages go by columns");
         let joined = requests.iter().flat_map(|r| &r.dests);
         let joined = joined.filter(|d| d.sets.len() == 1 && d.sets[0].kind == 1 && !d.element_mask);
         let joined = joined.count();

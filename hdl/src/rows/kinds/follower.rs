@@ -1,6 +1,6 @@
 //! Follows entries to bytes.
 
-use super::record::{Answer, Entry, LINE, Line, TABLE, VALUE, Value};
+use super::record::{Answer, BYTES, Entry, LENGTH, LINE, Line, TABLE, VALUE, Value};
 use crate::context::ConfigWrite;
 use crate::primitive::{Flatten, Lutram, Multiplier, Restore, StreamFifo};
 use crate::receive::responder::keys::{KEY_REGION, Keys};
@@ -90,6 +90,8 @@ struct Reading {
     in_buffer: Bit,
     /// Bits of the group's lanes, if the entry is bits.
     bits: Bits<16>,
+    /// See [`Entry::part`].
+    part: Bits<2>,
 }
 
 /// A value whose range is found, while the range is looked up in its key.
@@ -127,6 +129,8 @@ struct Ranged {
     must_lie: Bit,
     /// The entry leads nowhere.
     fails: Bit,
+    /// See [`Entry::part`].
+    part: Bits<2>,
 }
 
 /// State of the follower, beside its pipeline.
@@ -451,6 +455,17 @@ impl Logic for Follower {
         if self.late[KEY - 1].q.val().has_length {
             self.value_new.next.weight =
                 bit_cast::<33, 32>(self.late[KEY - 1].q.val().bytes) + LENGTH_BYTES;
+        }
+        // The length and the bytes of a value may be two values.
+        self.value_new.next.alone = false;
+        if self.late[KEY - 1].q.val().has_length && (self.late[KEY - 1].q.val().part == LENGTH) {
+            self.value_new.next.alone = true;
+            self.value_new.next.weight = LENGTH_BYTES.into();
+        } else if self.late[KEY - 1].q.val().has_length
+            && (self.late[KEY - 1].q.val().part == BYTES)
+        {
+            self.value_new.next.has_length = false;
+            self.value_new.next.weight = bit_cast::<33, 32>(self.late[KEY - 1].q.val().bytes);
         }
         self.value_new.next.fails = self.late[KEY - 1].q.val().fails
             || (self.late[KEY - 1].q.val().must_lie && !self.covered.val());

@@ -3,8 +3,8 @@
 use super::Made;
 use super::follower::LENGTH_BYTES;
 use super::record::{
-    CHUNK, CHUNK_BYTES, DESTINATION, GOES_ON, HEAD, LOG_CHUNK_PART, MESSAGE, TURNS, VALUE, VERDICT,
-    Value,
+    CHUNK, CHUNK_BYTES, COLUMN, DESTINATION, GOES_ON, HEAD, LOG_CHUNK_PART, MESSAGE, TURNS, VALUE,
+    VERDICT, Value,
 };
 use crate::primitive::{Flatten, Ram, RamStyle, Restore};
 use crate::request::DEST_INDEX;
@@ -254,7 +254,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
             self.at.next = self.rest_at.q.val();
         }
         self.final_piece.next = self.bytes.val() <= BEAT;
-        self.fits.next = self.value.bytes.val() <= BEHIND_LENGTH;
+        self.fits.next = (self.value.bytes.val() <= BEHIND_LENGTH) || self.value.alone.val();
         self.out_new.next.set = self.value.set.val();
         self.out_new.next.first = self.value.first.val();
         self.out_new.next.last = self.value.lane.val();
@@ -322,7 +322,11 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         self.numbers.write_data.next = self.number.q.val();
         self.numbers.read_enable.next = true;
         self.numbers.read_address.next = self.value.set.val().get_bits::<DEST_INDEX>(0);
-        if self.works.val() && (self.value.task.val() == VALUE) {
+        // The last bits of a column make a byte before the column ends.
+        if self.works.val()
+            && ((self.value.task.val() == VALUE)
+                || ((self.value.task.val() == MESSAGE) && self.flushes.val()))
+        {
             if self.value.fails.val() {
                 self.fails.next = true;
             } else if self.value.is_bits.val() && !self.flushes.val() {
@@ -343,7 +347,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
                     self.out_new.next.last = 0.into();
                     self.out_new.next.bytes = bit_cast::<7, 2>(self.bit_bytes.val());
                     self.done.next = self.emits.val() && self.value.is_bits.val();
-                } else if !self.value.bytes.val().any() {
+                } else if !self.value.bytes.val().any() || self.value.alone.val() {
                     self.out_new.next.first = 1.into();
                     self.out_new.next.last = 0.into();
                     self.out_new.next.bytes = LENGTH_BYTES.into();
@@ -360,6 +364,9 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
                         self.rest_at.d.next = self.value.pointer.val() + BEHIND_LENGTH;
                     }
                 }
+            } else if !self.bytes.val().any() {
+                // Bytes of a value of no length, which was sent before.
+                self.done.next = true;
             } else {
                 self.begins.next = !self.more.q.val();
                 self.emits.next = self.free.val();
@@ -389,6 +396,11 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
                     self.packed.d.next = self.bits_now.val().get_bits::<3>(0);
                 }
             }
+        } else if self.works.val()
+            && (self.value.task.val() == MESSAGE)
+            && self.value.first.val().get_bit(COLUMN)
+        {
+            self.done.next = true;
         } else if self.works.val() && (self.value.task.val() == MESSAGE) {
             self.out_new.next.piece = false;
             self.out_new.next.first = 0.into();

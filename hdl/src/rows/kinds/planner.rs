@@ -1,8 +1,8 @@
 //! Finds the groups of a region's lanes, and the bytes of its rows.
 
-use super::record::{MOST_BYTES, Plan};
+use super::record::{MOST_BYTES, NO_VALUE, Plan};
 use crate::primitive::Pack;
-use crate::request::{BITS, FIXED};
+use crate::request::{BITS, FIXED, OFFSETS, VIEWS};
 use drdma_emit::prelude::*;
 
 /// Largest number of bytes of a group.
@@ -61,6 +61,11 @@ pub struct Planner {
     fills: [DFF<Bits<7>>; 16],
     fills_pack: Pack<16, 7, 112>,
     lasts: [DFF<Bits<4>>; 16],
+    /// Number of values before the lane's own, and before each of the lanes.
+    values_before: Signal<Local, Bits<6>>,
+    is_pair: Signal<Local, Bit>,
+    numbers: [DFF<Bits<5>>; 16],
+    numbers_pack: Pack<16, 5, 80>,
     lasts_pack: Pack<16, 4, 64>,
 }
 
@@ -70,6 +75,7 @@ impl Logic for Planner {
         self.is_first.next = self.lane.val() == 0;
         self.is_fixed.next = self.kind.val() == FIXED;
         self.is_bits.next = self.kind.val() == BITS;
+        self.is_pair.next = (self.kind.val() == OFFSETS) || (self.kind.val() == VIEWS);
         self.was.next = self.made.q.val();
         self.run_before.next = self.run.q.val();
         if self.is_first.val() {
@@ -82,6 +88,8 @@ impl Logic for Planner {
             self.was.next.trail = 0.into();
             self.was.next.only_bits = true;
             self.was.next.same_bits = true;
+            self.was.next.pairs = 0.into();
+            self.was.next.values = 0.into();
             self.run_before.next = 0.into();
         }
         self.cut.next = bits::<7>(GROUP) + 1;
@@ -100,9 +108,24 @@ impl Logic for Planner {
                 bit_cast::<33, 32>(self.was.val().bytes) + bit_cast::<33, 32>(self.bytes.val());
         }
         self.begin_now.next = self.begin.q.val();
+        self.values_before.next = self.was.val().values;
         self.ended.d.next = self.valid.val() && self.last.val();
         if self.valid.val() {
             self.made.d.next = self.was.val();
+            self.made.d.next.values = self.values_before.val() + 1;
+            if self.is_pair.val() {
+                self.made.d.next.values = self.values_before.val() + 2;
+                self.made.d.next.pairs =
+                    self.was.val().pairs.replace_bit(self.lane.val().index(), true);
+            }
+            for k in 0..16 {
+                if self.is_first.val() {
+                    self.numbers[k].d.next = NO_VALUE.into();
+                }
+                if self.lane.val() == k.to_bits() {
+                    self.numbers[k].d.next = self.values_before.val().get_bits::<5>(0);
+                }
+            }
             self.fill.d.next = bits::<7>(GROUP) + 1;
             if self.joins.val() {
                 self.fill.d.next = self.filled.val().get_bits::<7>(0);
@@ -155,9 +178,11 @@ impl Logic for Planner {
         for k in 0..16 {
             self.fills_pack.parts[k].next = self.fills[k].q.val();
             self.lasts_pack.parts[k].next = self.lasts[k].q.val();
+            self.numbers_pack.parts[k].next = self.numbers[k].q.val();
         }
         self.plan.next = self.made.q.val();
         self.plan.next.fills = self.fills_pack.whole.val();
         self.plan.next.lasts = self.lasts_pack.whole.val();
+        self.plan.next.numbers = self.numbers_pack.whole.val();
     }
 }

@@ -11,6 +11,8 @@ pub const VALUE: u64 = 0;
 pub const TABLE: u64 = 1;
 /// [`Entry::task`]: a message ends.
 pub const MESSAGE: u64 = 2;
+/// Bit of a [`MESSAGE`]: only a column ends, and the message goes on.
+pub const COLUMN: usize = 0;
 /// [`Entry::task`]: a destination ends.
 pub const DESTINATION: u64 = 3;
 /// [`Entry::task`]: the walk has seen everything of the destination that must be judged, or, with [`Entry::unit_end`]
@@ -36,6 +38,13 @@ pub const PLAN: u64 = 6;
 /// behind the one with the bit of the first row of the row's block of 512.
 pub const LOAD: u64 = 7;
 
+/// [`Wanted::part`]: the value is wanted, with its length if that varies.
+pub const WHOLE: u64 = 0;
+/// [`Wanted::part`]: only the length of the value is wanted.
+pub const LENGTH: u64 = 1;
+/// [`Wanted::part`]: only the bytes of the value are wanted, not its length.
+pub const BYTES: u64 = 2;
+
 /// A lane or group of lanes that is wanted of a row, before its address is known.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Wanted {
@@ -44,7 +53,8 @@ pub struct Wanted {
     pub task: Bits<3>,
     /// Lane set of the region.
     pub set: Bits<11>,
-    /// First lane that is wanted. If it is not the only one, all of them have fixed width, or all are bits.
+    /// First lane that is wanted. If it is not the only one, all of them have fixed width, or all are bits. Of a
+    /// [`MESSAGE`], the bit [`COLUMN`].
     pub first: Bits<4>,
     /// Last lane that is wanted.
     pub lane: Bits<4>,
@@ -73,6 +83,8 @@ pub struct Wanted {
     pub give: Bit,
     /// For [`LOAD`]: the line is one of the next request.
     pub early: Bit,
+    /// Part of the value that is wanted; see [`WHOLE`].
+    pub part: Bits<2>,
 }
 
 /// A lane of a set, as it is kept.
@@ -147,6 +159,8 @@ pub struct Placed {
     pub step: Bits<6>,
     /// Number of rows behind this one in its region; 1,023 stands for more as well.
     pub rest: Bits<10>,
+    /// Part of the value that is wanted; see [`WHOLE`].
+    pub part: Bits<2>,
 }
 
 /// An entry with its address, which is read if it must be.
@@ -180,6 +194,8 @@ pub struct Entry {
     pub addr: Bits<64>,
     /// See [`Lane::number`].
     pub number: Bits<32>,
+    /// Part of the value that is wanted; see [`WHOLE`].
+    pub part: Bits<2>,
 }
 
 /// Bytes of an entry that was read.
@@ -228,6 +244,8 @@ pub struct Value {
     pub weight: Bits<33>,
     /// The length of the value is sent before it.
     pub has_length: Bit,
+    /// With `has_length`: the length is sent without the value.
+    pub alone: Bit,
     /// The value is bits.
     pub is_bits: Bit,
     /// With `is_bits`: the bits, the first one lowest; the rest is 0.
@@ -263,8 +281,17 @@ pub struct Plan {
     pub only_bits: Bit,
     /// Every lane of bits is the one of its number whose lines were asked for last.
     pub same_bits: Bit,
+    /// For each lane: number of values of the row before the lane's own (16 x 5 bits); [`NO_VALUE`] if there is no such
+    /// lane.
+    pub numbers: Bits<80>,
+    /// Bit `j`: lane `j` has two values: a length, and bytes.
+    pub pairs: Bits<16>,
+    /// Number of values of a row.
+    pub values: Bits<6>,
 }
 
+/// See [`Plan::numbers`]: not less than the number of a row's last value, unless 16 lanes have two values each.
+pub const NO_VALUE: u64 = 31;
 /// Bits of a [`Plan`].
 pub const PLAN_BITS: usize = <Plan as Synth>::BITS;
 /// Largest [`Plan::bytes`]: more than a message has, and so few that the bytes of one more row fit 33 bits.

@@ -174,8 +174,10 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
             self.kept_new.next.bytes = (bit_cast::<32, 16>(self.held.q.val().bits) << BITS_SHIFT)
                 | bit_cast::<32, BIT_COUNT>(self.held.q.val().bytes.get_bits::<BIT_COUNT>(0));
         }
-        self.unused.next =
-            self.held.q.val().weight.any() || self.held.q.val().give || self.held.q.val().fails;
+        self.unused.next = self.held.q.val().weight.any()
+            || self.held.q.val().give
+            || self.held.q.val().fails
+            || self.held.q.val().alone;
         self.kept_in.record.next = self.kept_new.val();
         self.fits.next = self.count.q.val() != self.half.val();
         self.values.write_lanes.next =
@@ -266,6 +268,7 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
         self.value_new.next.weight = 0.into();
         self.value_new.next.give = true;
         self.value_new.next.fails = false;
+        self.value_new.next.alone = false;
         self.is_within.next = (self.chunk.q.val() & !(self.all.val() << self.merging.q.val()))
             .any()
             || !self.marking.q.val();

@@ -211,6 +211,8 @@ pub struct Sequencer {
     pub dest_write_partition: Signal<In, Bits<16>>,
     /// The destination has one set, with the lanes and the count of the request's first destination.
     pub dest_write_same_lanes: Signal<In, Bit>,
+    /// The values of a message go column by column; only of a request with `request_kinds`.
+    pub dest_write_column_order: Signal<In, Bit>,
     /// Least number of rows of a column request; 0 turns column requests off.
     pub column_min_rows: Signal<In, Bits<32>>,
     // Reads of bitmaps and pointer arrays.

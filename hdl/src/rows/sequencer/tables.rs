@@ -33,10 +33,12 @@ pub struct DestInfo {
     pub same_lanes: Bit,
     /// Id of the destination's rows, where its set has ids.
     pub partition: Bits<16>,
+    /// The values of a message go column by column.
+    pub column_order: Bit,
 }
 
 /// Bits of a [`DestInfo`].
-pub const DEST_BITS: usize = 72;
+pub const DEST_BITS: usize = 73;
 
 /// A lane set, as the sequencer keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]

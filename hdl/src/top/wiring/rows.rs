@@ -59,6 +59,7 @@ impl Card {
             self.decoder.dest_write_rows_per_message.val();
         self.sequencer.dest_write_partition.next = self.decoder.dest_write_partition.val();
         self.sequencer.dest_write_same_lanes.next = self.decoder.dest_write_same_lanes.val();
+        self.sequencer.dest_write_column_order.next = self.decoder.dest_write_column_order.val();
         self.sequencer.column_min_rows.next = self.control.column_min_rows.val();
         self.sequencer.column_item_ready.next = self.columns.item_ready.val();
         self.sequencer.column_resp_ready.next = self.columns.resp_ready.val();

@@ -212,6 +212,9 @@ pub struct Parser {
     pub remote_addr: Signal<Out, Bits<64>>,
     /// Remote key of the destination, or of its column.
     pub rkey: Signal<Out, Bits<32>>,
+    /// The values of the destination's messages go column by column, to one remote address if they have any; with
+    /// `dest_accept`.
+    pub column_order: Signal<Out, Bit>,
     /// The destination is one of a WRITE by columns; with `dest_accept`, and until the request before is settled.
     pub by_columns: Signal<Out, Bit>,
     /// With `by_columns`: the destination is not the request's first one.
@@ -349,7 +352,7 @@ pub struct Parser {
     /// The request sends a part of a message; from `part_told` until the request before is settled.
     pub parted: Signal<Out, Bit>,
 
-    /// Some region of the request has kinds of columns.
+    /// Some region of the request has kinds of columns, or some messages go column by column.
     pub kinds: Signal<Out, Bit>,
     /// The request has ended.
     pub finish: Signal<Out, Bit>,
@@ -431,8 +434,11 @@ pub struct Parser {
     dest_regions: DFF<Bits<5>>,
     /// Bytes of the inline payload.
     dest_bytes: DFF<Bits<7>>,
-    /// The destination's messages are sent by columns.
+    /// The columns of the destination have remote addresses of their own.
     dest_by_columns: DFF<Bit>,
+    /// The columns of the destination's messages have none, but go one after the other. Messages of contiguous regions
+    /// are the same by rows, and go as these.
+    dest_column_order: DFF<Bit>,
     /// Number of remote addresses behind the destination's head.
     dest_columns: DFF<Bits<5>>,
     /// `dest_by_columns` and `dest_columns` of the request's first destination; all others must have the same.
@@ -512,7 +518,7 @@ pub struct Parser {
     factor: DFF<Bits<32>>,
     elements_left: DFF<Bits<5>>,
     lane: DFF<Bits<4>>,
-    /// The region has kinds of columns; `any_kinds`: a region of the request has.
+    /// The region has kinds of columns; `any_kinds`: a region of the request has, or some messages go column by column.
     has_kinds: DFF<Bit>,
     any_kinds: DFF<Bit>,
     special: DFF<SetKinds>,

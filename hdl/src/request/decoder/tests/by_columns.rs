@@ -1,4 +1,4 @@
-//! WRITEs by columns, good and wrong.
+//! WRITEs by columns and other messages by columns, good and wrong.
 
 use super::generate::card;
 use super::reference::Card;
@@ -63,7 +63,7 @@ fn every_malformed_write_by_columns_has_its_status() {
         ("more rows than go in a message", 1, 8, 8, 2, 0, true),
         ("messages by rows", 3, 9, 0, 2, 0, false),
         ("a layout that there is not", 3, 9, 2, 2, 0, false),
-        ("no remote addresses", 3, 10, 0, 2, 0, false),
+        ("no remote addresses, and no region behind", 3, 10, 0, 2, 0, true),
         ("17 remote addresses", 3, 10, 17, 2, 0, false),
         ("a reserved byte of the head", 3, 11, 1, 2, 0, false),
         ("a reserved byte of an address", 5, 12, 1, 2, 0, false),
@@ -112,4 +112,64 @@ fn every_malformed_write_by_columns_has_its_status() {
     // Two addresses for each of 256 queue pairs would be all that there may be; there are not as many of them here.
     let most = by_columns(&card, 150);
     assert_eq!(compare(&mut world, &mut card, &[batch(200, most)])[0].status, 0);
+}
+
+/// Two destinations of a strided region of 9 rows with two extents; the second one's messages go by columns. Their heads
+/// begin at granules 2 and 8, their regions at 4 and 10.
+fn messages(card: &Card) -> Vec<u8> {
+    let (addr, lkey) = (card.regions[13].addr, card.regions[13].lkey);
+    let mut bytes = vec![0; WqeHeader::SIZE];
+    for (qp, message_layout) in [(0, 0), (1, 1)] {
+        bytes.extend(
+            Destination { qp, regions: 1, types: 1, message_layout, ..Default::default() }
+                .to_bytes(),
+        );
+        bytes.extend(RegionHeader { addr, count: 9, lkey }.to_bytes());
+        bytes.extend(RegionShape { period: 8, elements: 2, ..Default::default() }.to_bytes());
+        for (offset, len) in [(0, 4), (4, 1)] {
+            bytes.extend(Element { offset, len, lkey: 0 }.to_bytes());
+        }
+    }
+    let head = WqeHeader {
+        magic: WQE_MAGIC,
+        opcode: Opcode::Send as u8,
+        destinations: 2,
+        granules: (bytes.len() / GRANULE) as u32,
+        wr_id: 0x78,
+        rows_per_message: 4,
+        ..Default::default()
+    };
+    head.encode(&mut bytes);
+    bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+    bytes
+}
+
+#[test]
+fn messages_by_columns_go_to_one_address_each() {
+    let mut random = Random::new(10);
+    let mut card = card(&mut random);
+    let mut world = World::new(&library(), 10, &card);
+    // Each case: what differs; granule, byte, value; status, destination; which messages go by columns.
+    let cases: &[(&str, usize, usize, u8, u8, u8, [bool; 2])] = &[
+        ("nothing", 0, 0, WQE_MAGIC, 0, 0, [false, true]),
+        ("a WRITE", 0, 1, Opcode::Write as u8, 0, 0, [false, true]),
+        ("row mask Element", 0, 2, flags::ELEMENT_MASK, 0, 0, [false, true]),
+        ("both by columns", 3, 9, 1, 0, 0, [true, true]),
+        ("both by rows", 9, 9, 0, 0, 0, [false, false]),
+        ("a layout that there is not", 9, 9, 2, 2, 1, [false, false]),
+        ("a remote address, which is not a SEND's", 9, 10, 1, 2, 1, [false, false]),
+    ];
+    for (name, granule, byte, value, status, dest, layouts) in cases {
+        let mut bytes = messages(&card);
+        bytes[granule * GRANULE + byte] = *value;
+        let batches = [batch(200, bytes), batch(3, all_kinds(&card))];
+        let requests = compare(&mut world, &mut card, &batches);
+        assert_eq!((requests[0].status, requests[0].bad_dest), (*status, *dest), "{name}");
+        let found: Vec<_> = requests[0].dests.iter().map(|dest| dest.column_order).collect();
+        if *status == 0 {
+            assert_eq!(found, layouts, "{name}");
+        }
+        assert_eq!(requests[1].status, 0, "{name}");
+        recover(&mut world, &mut card);
+    }
 }

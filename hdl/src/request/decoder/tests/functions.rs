@@ -25,6 +25,8 @@ struct Entry {
     function: PartitionFunction,
     keys: Vec<(KindElement, ElementSource, PartitionKey)>,
     partitions: [u16; 2],
+    /// Layout of the second destination's messages.
+    layout: u8,
 }
 
 /// A key of values from the memory region's start on, of a width in bytes; 0 stands for bits.
@@ -62,6 +64,7 @@ fn hash(memory: &MemoryRegionEntry) -> Entry {
         },
         keys,
         partitions: [333, 7],
+        layout: 0,
     }
 }
 
@@ -92,8 +95,12 @@ impl Entry {
             bytes.extend([element.to_bytes(), source.to_bytes(), end.to_bytes()].concat());
         }
         bytes.extend(Element { offset: memory.addr, len: 4, lkey: memory.lkey }.to_bytes());
-        for (qp, partition) in [3, 4].into_iter().zip(self.partitions) {
-            bytes.extend(Destination { qp, partition, ..Default::default() }.to_bytes());
+        let layouts = [0, self.layout];
+        for ((qp, partition), message_layout) in
+            [3, 4].into_iter().zip(self.partitions).zip(layouts)
+        {
+            let head = Destination { qp, partition, message_layout, ..Default::default() };
+            bytes.extend(head.to_bytes());
         }
         let head = WqeHeader {
             magic: WQE_MAGIC,
@@ -134,6 +141,7 @@ fn every_malformed_function_has_its_status() {
     const MEMORY: (u8, u8) = (4, 0);
     let of_a_hash: &[Case] = &[
         ("nothing", |_| (), GOOD),
+        ("messages by columns", |e| e.layout = 1, (2, 1)),
         ("2^16 partitions", |e| e.function.partitions = 1 << 16, GOOD),
         ("more than 2^16 partitions", |e| e.function.partitions = (1 << 16) + 1, SHAPE),
         ("no partitions", |e| e.function.partitions = 0, SHAPE),

@@ -409,7 +409,8 @@ impl Generator<'_> {
         let partitioned = shared && self.random.chance(0.25);
         let width = 1 + self.random.below(2);
         let mut ids = if width == 1 { 1 << 8 } else { 1 << 16 };
-        if partitioned && self.random.chance(0.4) {
+        let keyed = partitioned && self.random.chance(0.4);
+        if keyed {
             let (region, made) = self.partitioned_by(dests);
             (ids, bytes) = (made, [bytes, region].concat());
         } else if partitioned {
@@ -509,8 +510,10 @@ impl Generator<'_> {
                 types: types as u32,
                 ..Default::default()
             };
+            // The columns of other messages have no addresses of their own.
+            let in_order = !inline && !keyed && self.random.chance(0.2);
             let head = Destination {
-                message_layout: by_columns.into(),
+                message_layout: (by_columns || in_order).into(),
                 remote_columns: if by_columns { remote_columns } else { 0 },
                 ..head
             };

@@ -154,6 +154,7 @@ fn record(written: &mut Written, model: &Model) {
             solicited: get("dest_write_solicited") == 1,
             invalidates: get("dest_write_invalidates") == 1,
             empty: get("dest_write_empty") == 1,
+            column_order: get("dest_write_column_order") == 1,
             sets: Vec::new(),
             columns: Vec::new(),
         };
@@ -417,6 +418,9 @@ impl World {
                 _ => Vec::new(),
             },
         };
+        if got.dests.iter().any(|dest| dest.column_order) {
+            assert_eq!(beat.u64("kinds"), 1, "rows are sent as those with kinds are");
+        }
         assert_eq!(got, expected);
         self.held.push_back(Held { beat, dests: got.dests });
     }

@@ -41,6 +41,7 @@ impl Decoder {
             self.dest_rows_per_message.d.next = self.parser.rows_per_message.val();
             self.dest_partition.d.next = self.parser.partition.val();
             self.dest_same_lanes.d.next = self.parser.partitioned.val();
+            self.dest_column_order.d.next = self.parser.column_order.val();
             self.dest_more.d.next = false;
         }
         if self.parser.column_accept.val() {

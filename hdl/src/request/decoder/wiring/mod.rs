@@ -58,6 +58,7 @@ impl Logic for Decoder {
         self.dest_write_rows_per_message.next = self.dest_rows_per_message.q.val();
         self.dest_write_partition.next = self.dest_partition.q.val();
         self.dest_write_same_lanes.next = self.dest_same_lanes.q.val();
+        self.dest_write_column_order.next = self.dest_column_order.q.val();
         self.dest_write_again.next = self.dest_again.q.val();
         self.dest_write_more.next = self.dest_more.q.val();
     }

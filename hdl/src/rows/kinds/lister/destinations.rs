@@ -28,6 +28,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.is_one.d.next = false;
         self.has_more.d.next = false;
         self.for_next.d.next = false;
+        self.some_columns.d.next = false;
         if self.begins.val() {
             self.keeps.d.next = !self.hopeless.q.val();
             self.ahead.d.next = !self.start.val();
@@ -181,6 +182,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.follows.d.next = false;
         self.is_alike.d.next = true;
         self.phase.d.next = ListerPhase::Check;
+        self.begin_columns();
+        if self.dest_info.val().column_order {
+            self.some_columns.d.next = true;
+        }
         self.planned_set.d.next = self.dest_info.val().first_set;
         if self.planned_set.q.val() != self.dest_info.val().first_set {
             self.planned.d.next = 0.into();
@@ -233,9 +238,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             } else if self.turns.q.val() && (self.chunk.q.val().any() || self.index.q.val().any()) {
                 // All destinations share the region, which is open since the first turn.
                 self.state.d.next = ListerState::Rows;
-            } else if self.phase.q.val() == ListerPhase::Ahead {
+            } else if (self.phase.q.val() == ListerPhase::Ahead) || self.columns.val() {
                 self.state.d.next = ListerState::Keep;
-            } else if self.joint.val() {
+            } else if self.joint.val() && !self.head.q.val().column_order {
                 self.state.d.next = ListerState::Survey;
             }
         }
@@ -268,6 +273,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 self.sum.d.next = 0.into();
                 self.over.d.next = false;
                 self.state.d.next = ListerState::Region;
+                self.begin_columns();
+                if self.head.q.val().column_order {
+                    self.state.d.next = ListerState::Keep;
+                }
             }
         }
     }
@@ -317,8 +326,11 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.giving.d.next = true;
             self.again.d.next = !self.kept.val();
             // Destinations of a request with ids have one region, the same for all.
-            self.turns.d.next =
-                self.shares.val() && self.kept.val() && self.many.val() && self.fits.q.val();
+            self.turns.d.next = self.shares.val()
+                && self.kept.val()
+                && self.many.val()
+                && self.fits.q.val()
+                && !self.some_columns.q.val();
             self.log_chunk.d.next = self.log_new.q.val();
             self.chunk.d.next = 0.into();
             self.state.d.next = ListerState::DestRead;

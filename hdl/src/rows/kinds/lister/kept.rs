@@ -45,12 +45,14 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && self.head.q.val().sets.any()
             && self.plan_now.val().follows.any()
             && ((self.plan_now.val().starts ^ self.plan_now.val().follows) == 1)
+            && !self.plan_now.val().bits.any()
             && self.lead_lane.val().any();
         self.keeping.next = self.asks_all.q.val()
             && self.judging.val()
             && (self.phase.q.val() == ListerPhase::Check)
             && !self.leads.val();
-        self.gives.next = (self.phase.q.val() == ListerPhase::Give) || self.keeping.val();
+        self.gives.next =
+            (self.phase.q.val() == ListerPhase::Give) || self.keeping.val() || self.columns.val();
         self.counts.next = self.judging.val() && !self.follows.q.val() && !self.keeping.val();
     }
 
@@ -58,7 +60,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// destinations that share a region must take turns. A request of few rows is not worth it.
     #[hdl_gen]
     pub(super) fn look_at_room(&mut self) {
-        self.keeps_now.next = self.keeps.q.val();
+        self.keeps_now.next = self.keeps.q.val() && !self.head.q.val().column_order;
         if self.set_info.val().ids.any()
             && self.head.q.val().sets.any()
             && ((bit_cast::<33, 32>(self.set_info.val().count) > self.room_for_rows.val())

@@ -13,12 +13,14 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         self.look_at_turn();
         self.look_at_position();
         self.look_at_plan();
+        self.look_at_column();
         self.look_at_lead();
         self.find_next_region();
         self.count_bytes();
         self.tell_finder();
         self.size_chunk();
         self.want_group();
+        self.want_value();
         // A failure that the giver found takes precedence over one that the lister found itself.
         if self.refused.val() {
             self.status.next = PROTECTION.into();

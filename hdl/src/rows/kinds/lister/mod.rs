@@ -1,5 +1,6 @@
 //! Walks the rows of a request's regions, and asks for the groups of lanes of each row.
 
+mod columns;
 mod destinations;
 mod kept;
 mod kernel;
@@ -16,6 +17,7 @@ use crate::primitive::{FirstSet, Flatten, Lutram, Ram, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX, SetKinds};
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
+use columns::VALUE_COUNT;
 use drdma_abi::completion::Status;
 use drdma_emit::prelude::*;
 
@@ -508,6 +510,37 @@ pub struct Lister<const RECORDS: usize> {
     /// Bytes of the message for which no entry is asked for.
     sum: DFF<Bits<33>>,
     sum_new: Signal<Local, Bits<33>>,
+
+    // Messages by columns.
+    /// The walk takes the rows of each message once for each column.
+    columns: Signal<Local, Bit>,
+    /// The current column is not the first one of its message.
+    later_column: Signal<Local, Bit>,
+    /// Number of the column in its message.
+    column: DFF<Bits<VALUE_COUNT>>,
+    /// Some unit has a value in a further column.
+    has_further: DFF<Bit>,
+    /// Number of values of the unit's elements before the current one.
+    number_before: DFF<Bits<VALUE_COUNT>>,
+    /// Number of the column's value in the current element, and the one before.
+    number: Signal<Local, Bits<VALUE_COUNT>>,
+    number_less: Signal<Local, Bits<5>>,
+    /// Lane of which the value is the first one, or the second one, as one bit of all lanes'.
+    first_found: Signal<Local, Bits<16>>,
+    second_found: Signal<Local, Bits<16>>,
+    /// Lane that has the value.
+    lanes_found: Signal<Local, Bits<16>>,
+    lane_found: FirstSet<16, 4>,
+    value_part: DFF<Bits<2>>,
+    /// The element is a lane that has two values.
+    is_pair: Signal<Local, Bit>,
+    /// Number of values of the current element, and of the unit up to this element.
+    element_values: Signal<Local, Bits<VALUE_COUNT>>,
+    numbers_so_far: Signal<Local, Bits<VALUE_COUNT>>,
+    /// The current element has a value in the column.
+    has_value: Signal<Local, Bit>,
+    /// Messages of some destination go by columns: the destinations take no turns.
+    some_columns: DFF<Bit>,
 
     // Units and messages.
     counted: DFF<Bits<37>>,

@@ -77,7 +77,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.set.d.next = self.head.q.val().first_set + bit_cast::<11, 5>(self.kept_region.q.val());
         self.over.d.next = false;
         self.copied.d.next = self.copied.q.val() + 1;
-        self.phase.d.next = ListerPhase::Give;
+        // The columns of a message are walked one after the other, whether it is measured or sent.
+        if !self.later_column.val() {
+            self.phase.d.next = ListerPhase::Give;
+        }
         if self.copied.q.val() + 1 == self.head.q.val().sets {
             self.state.d.next = ListerState::Region;
         }

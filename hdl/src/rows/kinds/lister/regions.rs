@@ -29,8 +29,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.joint.next = self.head.q.val().element_mask && (self.head.q.val().sets > 1);
         self.interleaved.next =
             self.joint.val() && !self.united.q.val() && (self.phase.q.val() != ListerPhase::Check);
-        self.measures_later.next =
-            self.joint.val() && !self.united.q.val() && (self.phase.q.val() == ListerPhase::Check);
+        self.measures_later.next = ((self.joint.val() && !self.united.q.val())
+            || (self.head.q.val().column_order && self.head.q.val().sets.any()))
+            && (self.phase.q.val() == ListerPhase::Check);
         self.surveys.next = self.state.q.val() == ListerState::Survey;
         self.like.next = (self.set_info.val().kind == BITMAPPED)
             && self.set_info.val().count.any()
@@ -88,6 +89,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             || self.plan_behind.record.val().trail.any()
             || self.plan_behind.record.val().only_bits
             || self.plan_behind.record.val().same_bits
+            || self.plan_behind.record.val().numbers.any()
+            || self.plan_behind.record.val().pairs.any()
+            || self.plan_behind.record.val().values.any()
             || self.plan_now.val().same_bits;
         self.last_of_set.next =
             bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.set_info.val().lanes;
@@ -148,13 +152,17 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 self.finder.from.next.block = self.chunk.q.val() >> 5;
             }
         }
-        self.finder.ahead.next = !self.interleaved.val() && !self.message_ahead.val();
+        self.finder.ahead.next =
+            !self.interleaved.val() && !self.message_ahead.val() && !self.columns.val();
         self.finder.keeps.next = self.judging.val();
         self.finder.on.next = self.finds.val();
         self.finder.halt.next = (self.state.q.val() == ListerState::Finish)
             || (self.state.q.val() == ListerState::Idle);
         self.has_row.next = self.finds.val() && self.finder.valid.val();
         self.asks.next = self.by_lane.val() || self.groups.q.val().any();
+        if self.columns.val() {
+            self.asks.next = self.has_value.val();
+        }
         // Consecutive requests use different places for their first two regions.
         self.slot.next = self.region_index.val().get_bits::<2>(0);
         if self.upper_now.q.val() {
@@ -175,6 +183,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && (self.loaded_out.record.val().bits == self.plan_now.val().bits);
         self.lacks.next = self.has_row.val()
             && self.gives.val()
+            && self.asks.val()
             && self.plan_now.val().bits.get_bit(self.group.q.val().index())
             && (!self.is_loaded.val()
                 || (self.finder.at.val() < self.loaded_out.record.val().low)
@@ -203,6 +212,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         }
         // The destination's regions are still being surveyed, before its walk begins.
         self.surveys_on.next = self.joint.val()
+            && !self.head.q.val().column_order
             && self.is_alike.q.val()
             && !self.united.q.val()
             && (self.phase.q.val() != ListerPhase::Ahead);
@@ -284,6 +294,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.left.d.next = self.left_new.val();
         self.is_last.d.next = !self.left_new.val().any();
         self.state.d.next = ListerState::Rows;
+        self.take_value();
         // A region's plan is made once, not for each message. A region without rows needs none.
         if self.set_info.val().count.any()
             && !self.planned.q.val().get_bit(self.region_index.val().index())

@@ -1,6 +1,6 @@
 //! Rows of a region, and the ends of messages.
 
-use super::super::record::{LOAD, MESSAGE, MOST_BYTES, VALUE};
+use super::super::record::{COLUMN, LOAD, MESSAGE, MOST_BYTES, VALUE};
 use super::{FULL, Lister, ListerPhase, ListerState, MOST_REST, PROTECTION};
 use crate::request::{POINTER_MAPPED, STRIDED};
 use drdma_emit::prelude::*;
@@ -39,7 +39,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         if self.united.q.val() {
             self.row_bytes.d.next = self.unit_bytes.q.val();
         }
-        if self.keeping.val() {
+        if self.keeping.val() || self.columns.val() {
             // All groups are asked for.
             self.row_bytes.d.next = 0.into();
         }
@@ -83,7 +83,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.wanted.early.next = self.for_next.q.val();
         self.wanted.give.next = self.phase.q.val() == ListerPhase::Give;
         self.target.next = self.head.q.val().units;
-        if (self.phase.q.val() == ListerPhase::Give) && self.message_ahead.val() {
+        if ((self.phase.q.val() == ListerPhase::Give) && self.message_ahead.val())
+            || self.later_column.val()
+        {
             self.target.next = self.measured.q.val();
         }
         self.units_new.next = self.units.q.val() + 1;
@@ -131,6 +133,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 self.set.d.next = self.head.q.val().first_set;
             }
         }
+        self.count_values();
         if self.lacks.val() {
             self.state.d.next = ListerState::Bits;
         } else if self.takes.val() {
@@ -143,7 +146,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             if !self.interleaved.val() || self.last_region.val() {
                 self.units.d.next = self.units_new.val();
             }
-            if self.interleaved.val() || self.message_ahead.val() {
+            if self.interleaved.val() || self.message_ahead.val() || self.columns.val() {
                 self.state.d.next = ListerState::Place;
             } else if self.complete.val() {
                 self.state.d.next = ListerState::MessageEnd;
@@ -210,8 +213,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     pub(super) fn end_rows(&mut self) {
         self.over.d.next = true;
         self.state.d.next = ListerState::Last;
-        if (self.phase.q.val() == ListerPhase::Give) && self.message_ahead.val() {
-            // The message had more units when it was measured.
+        if ((self.phase.q.val() == ListerPhase::Give) && self.message_ahead.val())
+            || self.later_column.val()
+        {
+            // The message had more units when it was measured, or when its first column was walked.
             self.failure.d.next = PROTECTION.into();
             self.state.d.next = ListerState::Finish;
         } else if self.units.q.val().any() {
@@ -223,6 +228,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     #[hdl_gen]
     pub(super) fn end_message(&mut self) {
         self.wanted.task.next = MESSAGE.into();
+        self.wanted.first.next =
+            bits::<4>(0).replace_bit(COLUMN, self.columns.val() && self.has_further.q.val());
         self.wanted.row.next = self.sum.q.val().get_bits::<32>(0);
         if self.sum.q.val().get_bit(FULL) {
             self.wanted.row.next = MOST_BYTES.into();
@@ -247,6 +254,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             } else if self.interleaved.val() {
                 self.state.d.next = ListerState::Region;
             }
+            self.end_column();
         }
     }
 }

@@ -59,6 +59,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && !self.turns.q.val()
             && !self.index.q.val().any()
             && self.shares.val()
+            && !self.head.q.val().column_order
             && (self.dests_now.val() <= MOST_CHECK_TURNS)
             && (!self.head.q.val().is_write || self.keeps_now.val());
         self.restarts.next = (self.state.q.val() == ListerState::Finish)
@@ -155,6 +156,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 self.chunk.d.next = self.chunk_end.q.val();
             }
             self.state.d.next = ListerState::Head;
+            if self.dest_info.val().column_order {
+                // Messages by columns are not divided: all destinations are judged anew.
+                self.state.d.next = ListerState::Finish;
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{ALL, BASE, DESTS, LOG_MTU, PD, SIZE, entries};
 use crate::context::REGION_TABLE;
 use crate::context::testing::clear_tables;
-use drdma_abi::work_request::RegionType;
+use drdma_abi::work_request::{MessageLayout, RegionType};
 use drdma_semantics::kinds::{Entry, Kind, Selection};
 use drdma_semantics::memory::{HostMemory, Segments};
 use drdma_semantics::region::{Region, RowMask};
@@ -308,6 +308,7 @@ impl<'a> Around<'a> {
                     ("element_mask", u64::from(request.row_mask == RowMask::Element).into()),
                     ("units", request.rows_per_message.into()),
                     ("partition", dest.partition.into()),
+                    ("column_order", u64::from(dest.layout == MessageLayout::Columns).into()),
                 ],
             );
         }

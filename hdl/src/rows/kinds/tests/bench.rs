@@ -58,6 +58,7 @@ pub struct DestOf {
     pub element_mask: Bit,
     pub units: Bits<32>,
     pub partition: Bits<16>,
+    pub column_order: Bit,
 }
 
 /// Fields of a token that tests look at.
@@ -186,6 +187,7 @@ impl<const RECORDS: usize, const VALUES: usize> Logic for WithTables<RECORDS, VA
         self.dest_info.next.units = self.dest.units.val();
         self.dest_info.next.same_lanes = false;
         self.dest_info.next.partition = self.dest.partition.val();
+        self.dest_info.next.column_order = self.dest.column_order.val();
         self.tables.dest_write_info.next = self.dest_info.val();
         self.tables.dest_read.next = self.kinds.dest_read.val();
         self.tables.set_read.next = self.kinds.set_read.val();

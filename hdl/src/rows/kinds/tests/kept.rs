@@ -1,7 +1,7 @@
 //! Tests of requests that are sent from what was kept of them.
 
 use super::turns::{STRINGS, Table};
-use super::{Around, Change, Dest, expected, many};
+use super::{Around, Change, Dest, Walked, expected, many};
 use drdma_abi::work_request::Opcode;
 use drdma_semantics::memory::Segments;
 use drdma_verilated::testbench::{Random, STALLS};
@@ -62,16 +62,34 @@ fn cycles_of_two(around: &mut Around<'_>, table: &Table, known: bool) -> [u64; 2
     places.map(|place| {
         let walked = around.walk_placed(&request, place);
         around.announce_none();
-        assert_eq!(walked.status, (0, 0));
-        for (given, messages) in walked.given.iter().zip(&messages) {
-            let told = |bytes: &Vec<u8>| {
-                if table.opcode.is_write() { bytes.len() as u64 } else { 0 }
-            };
-            let all: Vec<_> = messages.iter().map(|bytes| (told(bytes), bytes.clone())).collect();
-            assert!(given.messages == all);
-        }
+        compare(&walked, &messages, table.opcode);
         walked.cycles
     })
+}
+
+/// Compares the messages that were sent with those of the semantics.
+fn compare(walked: &Walked, messages: &[Vec<Vec<u8>>], opcode: Opcode) {
+    assert_eq!(walked.status, (0, 0));
+    for (given, messages) in walked.given.iter().zip(messages) {
+        let told = |bytes: &Vec<u8>| if opcode.is_write() { bytes.len() as u64 } else { 0 };
+        let all: Vec<_> = messages.iter().map(|bytes| (told(bytes), bytes.clone())).collect();
+        assert!(given.messages == all);
+    }
+}
+
+/// Bits at the beginning of a row are no group of fixed width that precedes a string.
+#[test]
+fn bits_before_a_string_are_sent_as_bits() {
+    let library = many();
+    let mut around = Around::new(&library, 0);
+    for bits in 1..=3 {
+        let table = Table { columns: [0, 1, 0, 0, bits], ..STRINGS };
+        let (mut request, memory, _) = table.make();
+        request.partitioned.as_mut().unwrap().entries.rotate_left(1);
+        around.memory = Segments::new().with(super::BASE, memory);
+        let messages = expected(&request, false, &around.memory).unwrap();
+        compare(&around.walk(&request, false), &messages, table.opcode);
+    }
 }
 
 /// A request is judged while the one before is sent: it takes a cycle for each of its tokens, and some for each turn.

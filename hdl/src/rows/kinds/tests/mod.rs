@@ -90,7 +90,7 @@ fn expected(
         .map(|index| {
             let units = request.units(index, request.row_mask, &admitted[index].limits);
             let shape = drdma_semantics::stream::Shape {
-                layout: MessageLayout::Rows,
+                layout: request.destinations[index].layout,
                 remote_columns: 0,
                 immediate: false,
                 rows_per_message: request.rows_per_message,
@@ -174,6 +174,11 @@ fn random_request(maker: &mut Maker<'_>) -> (Request, bool) {
             destinations.push(destination(0, list));
         }
     }
+    for destination in &mut destinations {
+        if maker.random.below(3) == 0 {
+            destination.layout = MessageLayout::Columns;
+        }
+    }
     let opcode = if is_write { Opcode::Write } else { Opcode::Send };
     let rows_per_message = if ud { 1 } else { 1 + maker.random.below(9) as u32 };
     let request = Request {
@@ -220,7 +225,7 @@ fn segments(memory: &[u8], hole: Option<Range<usize>>) -> Segments {
 #[test]
 fn messages_are_those_of_the_semantics() {
     let library = library();
-    let (mut failures, mut bytes) = (BTreeMap::new(), 0);
+    let (mut failures, mut bytes, mut by_columns) = (BTreeMap::new(), 0, 0);
     for seed in 0..9 {
         let mut around = Around::new(&library, seed);
         let mut random = Random::new(seed + 100);
@@ -242,7 +247,12 @@ fn messages_are_those_of_the_semantics() {
                     }
                     Ok(messages) => {
                         assert_eq!(walked.status, (0, 0), "seed {seed}, {number}: {request:?}");
-                        for (dest, messages) in walked.given.iter().zip(messages) {
+                        for (index, (dest, messages)) in
+                            walked.given.iter().zip(messages).enumerate()
+                        {
+                            if request.destinations[index].layout == MessageLayout::Columns {
+                                by_columns += messages.len();
+                            }
                             assert_eq!(dest.ended, !messages.is_empty());
                             assert_eq!(dest.open, None);
                             let is_write = request.opcode.is_write();
@@ -258,8 +268,9 @@ fn messages_are_those_of_the_semantics() {
             }
         }
     }
-    println!("{failures:?}, {bytes} bytes");
+    println!("{failures:?}, {bytes} bytes, {by_columns} messages by columns");
     assert!(failures.len() == 3 && bytes > 50_000, "{failures:?}, {bytes} bytes");
+    assert!(by_columns > 300, "{by_columns} messages by columns");
 }
 
 /// The host changes lists and entries while values are found: whatever they become, no token leaves the memory of the

@@ -264,6 +264,7 @@ impl Card<'_> {
                     ("element_mask", dest.element_mask.into()),
                     ("rows_per_message", dest.units.into()),
                     ("same_lanes", u64::from(same_lanes).into()),
+                    ("column_order", 0.into()),
                     ("partition", partition.into()),
                 ],
             );

@@ -38,6 +38,7 @@ impl Sequencer {
         self.dest_info.next.element_mask = self.dest_write_element_mask.val();
         self.dest_info.next.units = self.dest_write_rows_per_message.val();
         self.dest_info.next.same_lanes = self.dest_write_same_lanes.val();
+        self.dest_info.next.column_order = self.dest_write_column_order.val();
         self.dest_info.next.partition = self.dest_write_partition.val();
         self.tables.dest_write_valid.next = self.dest_write_valid.val();
         self.tables.dest_write_dest.next = self.dest_write_dest.val();

@@ -21,8 +21,9 @@ impl Parser {
         self.partition_named.d.next = self.partitions.named.val();
         self.regions_now.next = self.regions.q.val() + bit_cast::<11, 5>(self.dest_regions.q.val());
         self.dest_over.d.next = self.regions_now.val() > bits::<11>(MOST_REGIONS);
-        // Messages by columns: WRITEs of one region, strided or bitmapped, with the request's row mask Period, all of
-        // the rows in one message for each column; all destinations have the same number of remote addresses.
+        // WRITEs by columns: of one region, strided or bitmapped, with the request's row mask Period, all of
+        // the rows in one message for each column; all destinations have the same number of remote addresses. Other
+        // messages by columns: not of rows whose ids are made.
         self.rows_over.d.next = self.count.q.val() > self.head_rows.q.val();
         self.columns_bad.next = (self.dest_by_columns.q.val()
             && (!self.head_opcode.q.val().get_bit(1)
@@ -33,6 +34,9 @@ impl Parser {
                     && (self.rows_over.q.val()
                         || self.any_kinds.q.val()
                         || (self.elements.q.val() != self.dest_columns.q.val())))))
+            || (self.dest_column_order.q.val()
+                && self.head_partitioned.q.val()
+                && self.made.q.val())
             || (self.has_dest.q.val()
                 && ((self.dest_by_columns.q.val() != self.request_by_columns.q.val())
                     || (self.dest_columns.q.val() != self.request_columns.q.val())));
@@ -67,14 +71,20 @@ impl Parser {
     /// The layout of messages, and the bytes of a payload in the entry.
     #[hdl_gen]
     pub(super) fn judge_layout(&mut self) {
-        // The layout of messages: without remote addresses by rows, with them by columns.
+        // The layout of messages: by columns with remote addresses; by rows of an inline payload, a READ or an atomic.
         self.whole_layout_bad.next = self.rest_fields[2].dest_layout.val().get_bits::<7>(1).any()
+            || (!self.rest_fields[2].dest_layout.val().get_bit(0)
+                && self.rest_fields[2].dest_remote_columns.val().any())
             || (self.rest_fields[2].dest_layout.val().get_bit(0)
-                != self.rest_fields[2].dest_remote_columns.val().any())
+                && (self.fields.head_flags.val().get_bit(4)
+                    || (self.is_reliable.val()
+                        && self.fields.head_opcode.val().get_bits::<2>(0).any())))
             || (self.rest_fields[2].dest_remote_columns.val() > bits::<8>(MOST_ELEMENTS));
         self.layout_bad.next = self.fields.dest_layout.val().get_bits::<7>(1).any()
+            || (!self.fields.dest_layout.val().get_bit(0)
+                && self.fields.dest_remote_columns.val().any())
             || (self.fields.dest_layout.val().get_bit(0)
-                != self.fields.dest_remote_columns.val().any())
+                && (self.head_inline.q.val() || self.asks.val()))
             || (self.fields.dest_remote_columns.val() > bits::<8>(MOST_ELEMENTS));
 
         // An inline payload behind a destination: of an entry that has one, or of one whose destination follows an
@@ -130,7 +140,10 @@ impl Parser {
             self.dest_rkey.d.next = self.fields.dest_rkey.val();
             self.dest_types.d.next = self.fields.dest_types.val();
             self.dest_bytes.d.next = self.fields.dest_inline_bytes.val().get_bits::<7>(0);
-            self.dest_by_columns.d.next = self.fields.dest_layout.val().get_bit(0);
+            self.dest_by_columns.d.next = self.fields.dest_remote_columns.val().any();
+            self.dest_column_order.d.next = self.fields.dest_layout.val().get_bit(0)
+                && !self.fields.dest_remote_columns.val().any()
+                && (self.fields.dest_types.val().any() || self.head_partitioned.q.val());
             self.dest_columns.d.next = self.fields.dest_remote_columns.val().get_bits::<5>(0);
             self.dest_rest_bad.d.next = (self.fields.dest_reserved2.val() != 0)
                 || self.layout_bad.val()
@@ -173,6 +186,10 @@ impl Parser {
                 self.partitions.add.next = true;
                 self.regions.d.next = self.regions_now.val();
                 self.has_dest.d.next = true;
+                if self.dest_column_order.q.val() {
+                    // Sent as rows with kinds are.
+                    self.any_kinds.d.next = true;
+                }
                 self.request_by_columns.d.next = self.dest_by_columns.q.val();
                 self.request_columns.d.next = self.dest_columns.q.val();
                 self.columns_left.d.next = self.dest_columns.q.val();

@@ -144,7 +144,10 @@ impl Parser {
                 self.dest_types.d.next = self.rest_fields[2].dest_types.val();
                 self.dest_bytes.d.next =
                     self.rest_fields[2].dest_inline_bytes.val().get_bits::<7>(0);
-                self.dest_by_columns.d.next = self.rest_fields[2].dest_layout.val().get_bit(0);
+                self.dest_by_columns.d.next = self.rest_fields[2].dest_remote_columns.val().any();
+                self.dest_column_order.d.next = self.rest_fields[2].dest_layout.val().get_bit(0)
+                    && !self.rest_fields[2].dest_remote_columns.val().any()
+                    && self.rest_fields[2].dest_types.val().any();
                 self.dest_columns.d.next =
                     self.rest_fields[2].dest_remote_columns.val().get_bits::<5>(0);
                 self.dest_rest_bad.d.next = (self.rest_fields[2].dest_reserved2.val() != 0)

@@ -55,6 +55,7 @@ impl Parser {
         self.opcode.next = self.head_opcode.q.val();
         self.imm.next = self.head_imm.q.val();
         self.by_columns.next = self.dest_by_columns.q.val();
+        self.column_order.next = self.dest_column_order.q.val();
         self.later.next = self.has_dest.q.val() && (self.dest_index.q.val() != 0);
         self.column_dests.next = self.head_destinations.q.val().get_bits::<DEST_COUNT>(0);
         self.columns.next = self.request_columns.q.val();

@@ -83,6 +83,7 @@ impl Card {
                 && d.reserved2 == 0
                 && match d.message_layout {
                     0 => d.remote_columns == 0,
+                    1 if d.remote_columns == 0 => !inline && function.is_none(),
                     1 => {
                         (1..=16).contains(&d.remote_columns)
                             && matches!(head.opcode, 2 | 3)
@@ -175,8 +176,13 @@ impl Card {
                 true => (d.remote_addr, d.rkey, code),
                 false => (0, 0, 0),
             };
+            // Messages of contiguous regions are the same by rows.
+            let column_order = d.message_layout == 1
+                && d.remote_columns == 0
+                && (d.types != 0 || shared.is_some());
             dests.push(Dest {
                 columns,
+                column_order,
                 same_lanes,
                 partition: d.partition,
                 qp: d.qp as u8,

@@ -189,6 +189,8 @@ pub struct Dest {
     /// The destination's payload has no bytes.
     pub empty: bool,
     pub sets: Vec<Set>,
+    /// The values of a message go column by column.
+    pub column_order: bool,
     /// Columns of a WRITE by columns; the destination itself has no remote address then.
     pub columns: Vec<Column>,
 }
