@@ -19,7 +19,7 @@ fn log_bit() -> u64 {
         (ReceiveQueueEntry::field("addr").start, ReceiveQueueEntry::field("log_blocks")),
         (CompletionQueueEntry::field("addr").start, CompletionQueueEntry::field("log_entries")),
     ];
-    let (_, first) = places[0].clone();
+    let (_, first) = places[0];
     for (addr, log) in places {
         assert_eq!((addr, log.start), (0, first.start), "entries of queues begin with their rings");
     }
