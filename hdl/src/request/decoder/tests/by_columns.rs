@@ -149,8 +149,9 @@ fn messages_by_columns_go_to_one_address_each() {
     let mut random = Random::new(10);
     let mut card = card(&mut random);
     let mut world = World::new(&library(), 10, &card);
-    // Each case: what differs; granule, byte, value; status, destination; which messages go by columns.
-    let cases: &[(&str, usize, usize, u8, u8, u8, [bool; 2])] = &[
+    // What differs; granule, byte, value; status, destination; which messages go by columns.
+    type Case = (&'static str, usize, usize, u8, u8, u8, [bool; 2]);
+    let cases: &[Case] = &[
         ("nothing", 0, 0, WQE_MAGIC, 0, 0, [false, true]),
         ("a WRITE", 0, 1, Opcode::Write as u8, 0, 0, [false, true]),
         ("row mask Element", 0, 2, flags::ELEMENT_MASK, 0, 0, [false, true]),
