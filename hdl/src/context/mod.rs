@@ -23,6 +23,7 @@ pub use stamps::Stamps;
 pub use states::States;
 pub use table::Table;
 
+use drdma_abi::Layout;
 use drdma_abi::register::{COMPLETION_QUEUES, MEMORY_REGIONS, QUEUE_PAIRS, SEND_QUEUES};
 use drdma_emit::prelude::*;
 
@@ -58,6 +59,16 @@ pub const RECEIVE_QUEUE_TABLE: u64 = 5;
 /// `ConfigWrite::table` of all tables at once: after a reset the last word of entry `index` of every table is written
 /// 0. `word` is the last one of a queue pair, and `data` 0.
 pub const EVERY_TABLE: u64 = 7;
+
+/// Number of the word of a table's entry in which `field` begins.
+pub(crate) fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
+    Constant::new((L::field(field).start as u64 / 32).into())
+}
+
+/// Bit of its word at which `field` begins.
+pub(crate) fn bit_of<L: Layout>(field: &str) -> Constant<Bits<5>> {
+    Constant::new((L::field(field).start as u64 % 32).into())
+}
 
 /// The index of a queue pair.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]

@@ -1,6 +1,5 @@
 //! Decodes which table a word that the host writes belongs to.
 
-use drdma_abi::Layout;
 use drdma_abi::receive::{AttributesEntry, ReceiveQueueEntry};
 use drdma_abi::register::{
     CompletionQueueEntry, MemoryRegionEntry, QueuePairEntry, SendQueueEntry,
@@ -9,12 +8,8 @@ use drdma_emit::prelude::*;
 
 use super::{
     ATTRIBUTES_TABLE, COMPLETION_QUEUE_TABLE, EVERY_TABLE, QUEUE_PAIR_TABLE, RECEIVE_QUEUE_TABLE,
-    REGION_TABLE, SEND_QUEUE_TABLE,
+    REGION_TABLE, SEND_QUEUE_TABLE, word_of,
 };
-
-fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
-    Constant::new((L::field(field).start as u64 / 32).into())
-}
 
 fn table(number: u64) -> Constant<Bits<3>> {
     Constant::new(number.into())

@@ -4,8 +4,7 @@
 //! `is_direct` the ring of `direct`, after 2 cycles. A step counts from the third cycle after it on, and is for the
 //! ring of `queue` of the cycle before it.
 
-use crate::context::{CQ, INDEX, QUEUE, RingTable, Table, TableSelect};
-use drdma_abi::Layout;
+use crate::context::{CQ, INDEX, QUEUE, RingTable, Table, TableSelect, bit_of, word_of};
 use drdma_abi::register::{CompletionQueueEntry, SendQueueEntry};
 use drdma_emit::prelude::*;
 
@@ -76,14 +75,6 @@ pub struct Rings {
     one: Signal<Local, Bits<32>>,
     size: Signal<Local, Bits<32>>,
     entry: Signal<Local, Bits<32>>,
-}
-
-fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
-    Constant::new((L::field(field).start as u64 / 32).into())
-}
-
-fn bit_of<L: Layout>(field: &str) -> Constant<Bits<5>> {
-    Constant::new((L::field(field).start as u64 % 32).into())
 }
 
 impl Logic for Rings {

@@ -3,7 +3,7 @@
 use super::record::Settings;
 use crate::context::{
     ATTRIBUTES_TABLE, ConfigWrite, EVERY_TABLE, QP, QUEUE, QUEUE_PAIR_TABLE, QueuePairIndex,
-    RECEIVE_QUEUE_TABLE, Table,
+    RECEIVE_QUEUE_TABLE, Table, word_of,
 };
 use crate::primitive::{Pack, Ram, RamStyle};
 use crate::receive::record::KEPT;
@@ -36,10 +36,6 @@ const ATOMIC_RIGHT: usize = 24 + rights::REMOTE_ATOMIC.trailing_zeros() as usize
 /// Place of the number of READs and atomics that are kept, and the largest such number.
 const LIMIT: usize = TIMER + 8;
 const MOST: u64 = MAX_RD_ATOMIC as u64;
-
-fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
-    Constant::new((L::field(field).start as u64 / 32).into())
-}
 
 fn stands<L: Layout>(field: &str, at: usize) -> bool {
     L::field(field).start % 32 == at

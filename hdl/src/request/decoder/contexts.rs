@@ -1,7 +1,7 @@
 //! Keeps the decoder's copies of the queue pairs' and send queues' tables.
 
-use super::slice::{in_word, word_of};
-use crate::context::{ByteTable, Flags, INDEX, QP, QUEUE, Stamps, Table};
+use super::slice::in_word;
+use crate::context::{ByteTable, Flags, INDEX, QP, QUEUE, Stamps, Table, word_of};
 use drdma_abi::receive::AttributesEntry;
 use drdma_abi::register::{QueuePairEntry, SendQueueEntry};
 use drdma_emit::prelude::*;

@@ -1,7 +1,6 @@
 //! Keeps the decoder's copy of the memory regions' table.
 
-use super::slice::word_of;
-use crate::context::{INDEX, REGION, Table};
+use crate::context::{INDEX, REGION, Table, word_of};
 use crate::primitive::{Pack, Ram, RamStyle};
 use drdma_abi::receive::rights;
 use drdma_abi::register::MemoryRegionEntry;

@@ -41,11 +41,6 @@ pub(super) fn word_in_granule<L: Layout>(field: &str, width: usize) -> Constant<
     Constant::new((start / 32).to_bits())
 }
 
-/// The table word that holds `field`.
-pub(super) fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
-    Constant::new((L::field(field).start / 32).to_bits())
-}
-
 /// The first bit of `field` in its table word.
 ///
 /// # Panics

@@ -16,10 +16,9 @@
 //! host's next write may wait 3 cycles for it. Reading the low word of a counter holds its high word for the next read
 //! of a high word. Reads of tables give 0.
 
-use crate::context::{ConfigWrite, EVERY_TABLE, QP, QUEUE, REGION_TABLE, RegionIndex};
+use crate::context::{ConfigWrite, EVERY_TABLE, QP, QUEUE, REGION_TABLE, RegionIndex, word_of};
 use crate::receive::record::AppendWord;
 use crate::regions::entries::KeyWord;
-use drdma_abi::Layout;
 use drdma_abi::described::{APPEND_DOORBELLS, APPEND_REGIONS, KEY_REGIONS};
 use drdma_abi::receive::{
     FEATURES, QUEUE_PAIR_ATTRIBUTES, RECEIVE_DOORBELLS, RECEIVE_QUEUES, features,
@@ -87,10 +86,6 @@ fn tables<const N: usize>(place: impl Fn(Table) -> u32) -> [Constant<Bits<N>>; A
 
 fn value<const N: usize>(value: u32) -> Constant<Bits<N>> {
     Constant::new(u64::from(value).into())
-}
-
-fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
-    Constant::new((L::field(field).start as u64 / 32).into())
 }
 
 /// State of the write that is served.

@@ -14,11 +14,10 @@
 mod kernel;
 
 use super::record::*;
-use crate::context::{ConfigWrite, QP, QUEUE, QueuePairIndex, RingTable, TableSelect};
+use crate::context::{ConfigWrite, QP, QUEUE, QueuePairIndex, RingTable, TableSelect, word_of};
 use crate::primitive::{Ram, StreamFifo};
 use crate::shell::control::Doorbell;
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
-use drdma_abi::Layout;
 use drdma_abi::receive::ReceiveQueueEntry;
 use drdma_emit::prelude::*;
 
@@ -99,7 +98,7 @@ pub struct Planner {
 
     // The queues' entries.
     select: TableSelect,
-    #[init(Constant::new((ReceiveQueueEntry::field("qp").start as u64 / 32).into()))]
+    #[init(word_of::<ReceiveQueueEntry>("qp"))]
     owner_word: Constant<Bits<4>>,
     rings: RingTable<QUEUE>,
     owners: Ram<QP, 1, QUEUE>,

@@ -21,10 +21,11 @@ mod takes;
 use super::events::Events;
 use super::record::*;
 use super::shapes::Shapes;
-use crate::context::{CQ, ConfigWrite, QP, QUEUE, QueuePairIndex, Table, TableSelect};
+use crate::context::{
+    CQ, ConfigWrite, QP, QUEUE, QueuePairIndex, Table, TableSelect, bit_of, word_of,
+};
 use crate::primitive::StreamSkid;
 use crate::receive::record::{AppendTaken, Take};
-use drdma_abi::Layout;
 use drdma_abi::described::{AppendTarget, receive_entry_flags};
 use drdma_abi::receive::{
     AttributesEntry, RECEIVE_MAGIC, RECEIVE_PLACES, ReceiveHeader, ReceiveQueueEntry,
@@ -51,14 +52,6 @@ const FEW: u64 = super::in_use::FEW;
 const PLACE: usize = CQ + 1;
 /// Bits of a queue pair's receive queue, and of a flag that says whether there is one.
 const OWN: usize = QUEUE + 1;
-
-fn word_of<L: Layout>(field: &str) -> Constant<Bits<4>> {
-    Constant::new((L::field(field).start as u64 / 32).into())
-}
-
-fn bit_of<L: Layout>(field: &str) -> Constant<Bits<5>> {
-    Constant::new((L::field(field).start as u64 % 32).into())
-}
 
 /// Steps of the taker.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
