@@ -12,6 +12,8 @@ use super::Completion;
 use crate::context::testing::clear_tables;
 use crate::testing;
 
+mod cycles;
+mod failures;
 mod parts;
 mod receipts;
 mod renewals;
@@ -242,89 +244,6 @@ fn requests_complete_in_order_per_queue_once_everything_is_acknowledged() {
 }
 
 #[test]
-fn a_refusal_fails_the_oldest_request_and_halts_its_queue_alone() {
-    for (syndrome, status) in [
-        (0x60, Status::RetryExceeded),
-        (0x61, Status::RemoteInvalidRequestError),
-        (0x62, Status::RemoteAccessError),
-        (0x63, Status::RemoteOperationError),
-        (0x25, Status::RnrRetryExceeded),
-    ] {
-        let mut card = Card::new(&library(), 1, (0.2, 0.2));
-        card.completion_queue(0, 0x1000, 6);
-        (0..3).for_each(|queue| card.queue(queue, 0));
-        // Three requests of queue 0 on queue pair 7, one of queue 1 on the same, one elsewhere.
-        let slots: Vec<_> = (0..3).map(|wr_id| card.open(0, wr_id)).collect();
-        let shared = card.open(1, 10);
-        let other = card.open(2, 20);
-        for (k, slot) in slots.iter().enumerate() {
-            card.packet(*slot, 7, (0xff_fffe + k as u64) & 0xff_ffff, 2);
-            card.end(*slot, 0, 8);
-        }
-        card.packet(shared, 7, 5, 4);
-        card.end(shared, 0, 8);
-        card.packet(other, 8, 1, 0);
-        card.end(other, 0, 8);
-        // The second packet is refused; the first one is thereby acknowledged.
-        card.ack(7, 0xff_ffff, syndrome);
-        card.ack(8, 1, 0);
-        let entries = card.entries();
-        let of = |wr_id| entries.iter().find(|entry| entry.wr_id == wr_id).copied();
-        assert_eq!(of(0).unwrap().status, OK);
-        assert_eq!(of(1).unwrap().status, status as u8);
-        assert_eq!((of(1).unwrap().bytes, of(1).unwrap().destination), (0, 2));
-        assert_eq!(of(2), None, "a halted queue is silent");
-        assert_eq!((of(10).unwrap().status, of(10).unwrap().destination), (FLUSH, 4));
-        assert_eq!(of(20).unwrap().status, OK);
-        card.bench.run(10);
-        assert_eq!(card.bench.get("busy"), 0, "no slot is lost");
-    }
-}
-
-#[test]
-fn a_request_that_failed_before_completes_with_its_status_in_order() {
-    let mut card = Card::new(&library(), 2, (0.0, 0.0));
-    card.completion_queue(0, 0x1000, 6);
-    card.queue(0, 0);
-    let slots: Vec<_> = (0..3).map(|wr_id| card.open(0, wr_id)).collect();
-    card.packet(slots[0], 1, 9, 0);
-    card.end(slots[0], 0, 4);
-    card.end(slots[1], Status::LocalProtectionError as u64, 0);
-    card.end(slots[2], 0, 4);
-    assert_eq!(card.statuses(), [], "the first one still waits");
-    card.ack(1, 9, 0);
-    assert_eq!(card.statuses(), [(0, OK), (1, Status::LocalProtectionError as u8)]);
-    // A queue that is enabled again starts afresh.
-    card.queue(0, 0);
-    let slot = card.open(0, 7);
-    card.end(slot, 0, 4);
-    assert_eq!(card.statuses(), [(7, OK)]);
-}
-
-#[test]
-fn requests_that_a_queue_forgot_never_complete_and_give_their_slots_back() {
-    let mut card = Card::new(&library(), 3, (0.3, 0.3));
-    card.completion_queue(0, 0x1000, 6);
-    card.queue(0, 0);
-    let slots: Vec<_> = (0..5).map(|wr_id| card.open(0, wr_id)).collect();
-    // The third is acknowledged, and waits for those before it.
-    let qp = |k: usize| if k == 2 { 4 } else { 3 };
-    slots.iter().enumerate().for_each(|(k, slot)| card.packet(*slot, qp(k), k as u64, 0));
-    slots[..4].iter().for_each(|slot| card.end(*slot, 0, 1));
-    card.ack(4, 2, 0);
-    card.bench.run(50);
-    card.queue(0, 0);
-    let slot = card.open(0, 100);
-    card.end(slot, 0, 1);
-    assert_eq!(card.statuses(), [(100, OK)]);
-    // The host resets the queue pair: its packets will not be acknowledged.
-    card.word(QUEUE_PAIRS, 3, 15, 0);
-    card.end(slots[4], 0, 1);
-    assert_eq!(card.statuses(), []);
-    assert_eq!(card.bench.get("busy"), 0);
-}
-
-#[test]
 fn a_full_completion_queue_keeps_others_going_and_loses_nothing() {
     let mut card = Card::new(&library(), 4, (0.0, 0.3));
     card.completion_queue(0, 0x1000, 1);
@@ -340,72 +259,6 @@ fn a_full_completion_queue_keeps_others_going_and_loses_nothing() {
     assert_eq!(statuses, [(0, OK), (1, OK), (2, OK), (3, OK), (5, OK)]);
     card.consumed(0, 1);
     assert_eq!(card.statuses(), [(4, OK)]);
-}
-
-#[test]
-fn silence_fails_a_request_after_the_timeout_only() {
-    let mut card = Card::new(&library(), 5, (0.0, 0.0));
-    card.completion_queue(0, 0x1000, 6);
-    card.queue(0, 0);
-    let slot = card.open(0, 1);
-    card.packet(slot, 9, 4, 0);
-    card.end(slot, 0, 1);
-    card.bench.run(20_000);
-    assert_eq!(card.statuses(), [], "0 waits for ever");
-    card.bench.set("timeout", 40_u64);
-    card.bench.run(10_000);
-    assert_eq!(card.statuses(), []);
-    card.bench.run(20_000);
-    assert_eq!(card.statuses(), [(1, Status::RetryExceeded as u8)]);
-}
-
-#[test]
-fn silence_fails_no_queue_pair_that_the_keeper_gives_up_until_it_has() {
-    let library = library();
-    let attributes = AttributesEntry { timeout: 3, retry_cnt: 1, state: 1, ..Default::default() };
-    let pair = QueuePairEntry { transport: Transport::Rc as u8, state: 1, ..Default::default() };
-    let without = AttributesEntry { timeout: 0, ..attributes };
-    for (attributes, closed, fails) in
-        [(attributes, 0, false), (without, 0, true), (attributes, 1, true)]
-    {
-        let mut card = Card::new(&library, 7, (0.0, 0.0));
-        card.completion_queue(0, 0x1000, 6);
-        card.queue(0, 0);
-        card.table(ATTRIBUTES, 9, &attributes.to_bytes());
-        card.table(QUEUE_PAIRS, 9, &pair.to_bytes());
-        card.bench.set("closed", closed);
-        let slot = card.open(0, 1);
-        card.packet(slot, 9, 4, 0);
-        card.end(slot, 0, 1);
-        card.bench.set("timeout", 40_u64);
-        card.bench.run(60_000);
-        let expected = [(1, Status::RetryExceeded as u8)];
-        assert_eq!(card.statuses(), expected[..usize::from(fails)], "{attributes:?}, {closed}");
-    }
-}
-
-#[test]
-fn what_is_sent_to_a_peer_that_refused_is_flushed() {
-    let mut card = Card::new(&library(), 6, (0.0, 0.0));
-    card.completion_queue(0, 0x1000, 6);
-    (0..3).for_each(|queue| card.queue(queue, 0));
-    let slots: Vec<_> = (0..2).map(|queue| card.open(queue, queue)).collect();
-    card.packet(slots[0], 200, 4, 6);
-    card.end(slots[0], 0, 1);
-    card.ack(200, 4, 0x62);
-    // This packet was on its way already.
-    card.packet(slots[1], 200, 5, 6);
-    card.end(slots[1], 0, 1);
-    let ends: Vec<_> = card.entries().iter().map(|e| (e.wr_id, e.status, e.destination)).collect();
-    assert_eq!(ends, [(0, Status::RemoteAccessError as u8, 6), (1, FLUSH, 6)]);
-    // After a reset by the host, the queue pair can be used as a new one.
-    card.word(QUEUE_PAIRS, 200, 15, 1);
-    card.bench.run(10);
-    let slot = card.open(2, 2);
-    card.packet(slot, 200, 6, 0);
-    card.end(slot, 0, 1);
-    card.ack(200, 6, 0);
-    assert_eq!(card.statuses(), [(2, OK)]);
 }
 
 #[test]
@@ -438,45 +291,6 @@ fn an_acknowledgement_may_come_before_the_destinations_end_but_not_before_its_pa
     card.drain();
     card.end(slot, 0, 8);
     assert_eq!(card.statuses(), [(2, OK)]);
-}
-
-#[test]
-fn a_refusal_that_comes_before_the_destinations_end_fails_that_request() {
-    let mut card = Card::new(&library(), 8, (0.0, 0.0));
-    card.completion_queue(0, 0x1000, 6);
-    (0..2).for_each(|queue| card.queue(queue, 0));
-    card.word(QUEUE_PAIRS, 9, 15, 1);
-    card.bench.run(10);
-    let slots: Vec<_> = (0..2).map(|queue| card.open(queue, queue)).collect();
-    card.sending(9, 5);
-    card.ack(9, 5, 0x62);
-    for slot in slots {
-        card.bench.send(card.sent, sent(slot, 9, 0, 5, 0, 3, 0));
-        card.drain();
-        card.end(slot, 0, 8);
-    }
-    let status = Status::RemoteAccessError as u8;
-    assert_eq!(card.statuses(), [(0, status), (1, FLUSH)]);
-}
-
-/// The request's end comes when its packet was refused long ago.
-#[test]
-fn a_refused_request_keeps_its_status_and_destination_until_its_end() {
-    let mut card = Card::new(&library(), 8, (0.0, 0.0));
-    card.completion_queue(0, 0x1000, 6);
-    card.queue(0, 0);
-    card.word(QUEUE_PAIRS, 9, 15, 1);
-    card.bench.run(10);
-    let slot = card.open(0, 7);
-    card.packet(slot, 9, 5, 2);
-    card.bench.run(50);
-    card.ack(9, 5, 0x62);
-    card.bench.run(50);
-    card.end(slot, 0, 8);
-    let entries = card.entries();
-    let found: Vec<_> =
-        entries.iter().map(|entry| (entry.wr_id, entry.status, entry.destination)).collect();
-    assert_eq!(found, [(7, Status::RemoteAccessError as u8, 2)]);
 }
 
 /// Words that the host writes shortly one behind the other take effect one after the other.
@@ -521,139 +335,6 @@ fn a_packet_that_finds_no_room_waits_and_acknowledgements_pass_it() {
     assert_eq!(card.statuses(), (0..16).map(|wr_id| (wr_id, OK)).collect::<Vec<_>>());
     card.ack(5, 7, 0);
     assert_eq!(card.statuses(), [(16, OK)]);
-}
-
-/// Cycles between the first and the last of what was taken since `before`.
-fn cycles(times: &[u64], before: usize) -> u64 {
-    times[times.len() - 1] - times[before]
-}
-
-#[test]
-fn events_take_a_cycle_and_acknowledgements_two() {
-    let mut card = Card::new(&library(), 10, (0.0, 0.0));
-    card.completion_queue(0, 0x1000, 10);
-    (0..64).for_each(|queue| card.queue(queue, 0));
-    card.settle();
-    let slots: Vec<_> = card.free.drain(..64).collect();
-    for (k, slot) in (0..).zip(&slots) {
-        let beat = Beat::from([("slot", *slot), ("queue", k), ("wr_id", k)]);
-        card.bench.send(card.open, beat);
-    }
-    card.drain();
-    assert_eq!(cycles(card.bench.sent_at(card.open), 0), 63, "requests opened");
-    (0..64).for_each(|qp| card.sending(qp, 5));
-    let before = card.bench.sent_at(card.sent).len();
-    for (qp, slot) in (0..).zip(&slots) {
-        card.bench.send(card.sent, sent(*slot, qp, 0, 5, 0, 0, 0));
-    }
-    card.drain();
-    assert_eq!(cycles(card.bench.sent_at(card.sent), before), 63, "packets");
-    let before = card.bench.sent_at(card.sent).len();
-    for (qp, slot) in (0..).zip(&slots) {
-        card.bench.send(card.sent, sent(*slot, qp, 1, 0, 0, 0, 0));
-    }
-    card.drain();
-    assert_eq!(cycles(card.bench.sent_at(card.sent), before), 63, "ends");
-    let before = card.bench.sent_at(card.ack).len();
-    for qp in 0..64 {
-        card.bench.send(card.ack, Beat::from([("qp", qp), ("psn", 5), ("syndrome", 0)]));
-    }
-    card.drain();
-    // The third cycle is free for other events.
-    assert_eq!(cycles(card.bench.sent_at(card.ack), before), 189, "acknowledgements");
-    card.bench.run(300);
-    let times = card.bench.received_at(card.write);
-    assert_eq!(times.len(), 64);
-    assert!(times.windows(2).all(|pair| pair[1] - pair[0] == 3), "a completion in 3: {times:?}");
-}
-
-/// Requests of one queue and one queue pair, one after another, each with a packet, its acknowledgement and a
-/// completion; acknowledgements come `behind` requests later.
-fn stream(requests: u64, transport_acknowledges: bool, behind: u64) -> f64 {
-    let mut card = Card::new(&library(), 11, (0.0, 0.0));
-    card.completion_queue(0, 0x1000, 12);
-    card.queue(0, 0);
-    card.settle();
-    let mut slots: VecDeque<u64> = card.free.drain(..).collect();
-    let mut open = VecDeque::new();
-    let (mut opened, mut acked) = (0, 0);
-    let mut done = 0;
-    while done < requests {
-        card.settle();
-        slots.append(&mut card.free);
-        done += card.log.len() as u64;
-        for (_, entry) in card.log.drain(..) {
-            assert_eq!((entry.status, entry.bytes), (OK, 64));
-        }
-        if opened < requests && card.bench.pending(card.open) < 3 && !slots.is_empty() {
-            let slot = slots.pop_front().unwrap();
-            let beat = Beat::from([("slot", slot), ("queue", 0), ("wr_id", opened)]);
-            card.bench.send(card.open, beat);
-            open.push_back((opened, slot));
-            opened += 1;
-        }
-        let first = opened - card.bench.pending(card.open) as u64;
-        if card.bench.pending(card.sent) < 4
-            && open.front().is_some_and(|(id, _)| *id + 4 < first || first == requests)
-        {
-            let (id, slot) = open.pop_front().unwrap();
-            if transport_acknowledges {
-                card.bench.send(card.sent, sent(slot, 3, 0, id, 0, 0, 0));
-            }
-            card.bench.send(card.sent, sent(slot, 3, 1, 0, 0, 0, 64));
-            card.bench.set("sending_qp", 3_u64);
-            card.bench.set("sending_psn", id);
-            card.bench.set("sending_valid", 1_u64);
-        } else {
-            card.bench.set("sending_valid", 0_u64);
-        }
-        let sent = opened - open.len() as u64;
-        if transport_acknowledges
-            && card.bench.pending(card.ack) < 3
-            && (acked + behind < sent || (sent == requests && acked < sent))
-        {
-            card.bench.send(card.ack, Beat::from([("qp", 3), ("psn", acked), ("syndrome", 0)]));
-            acked += 1;
-        }
-        card.bench.step();
-    }
-    let times = card.bench.received_at(card.write);
-    cycles(times, 0) as f64 / (requests - 1) as f64
-}
-
-#[test]
-fn requests_of_one_queue_take_four_cycles_and_not_five_with_an_acknowledgement() {
-    let unacknowledged = stream(2_000, false, 0);
-    assert!(unacknowledged <= 3.5, "{unacknowledged}");
-    let acknowledged = stream(2_000, true, 60);
-    assert!(acknowledged <= 4.05, "{acknowledged}");
-}
-
-/// Else the decoder would stand still where packets and acknowledgements of many queue pairs leave no cycle free.
-#[test]
-fn a_request_is_opened_after_a_cycle_though_packets_could_use_all_of_them() {
-    let mut card = Card::new(&library(), 13, (0.0, 0.0));
-    card.completion_queue(0, 0x1000, 10);
-    (0..64).for_each(|queue| card.queue(queue, 0));
-    card.settle();
-    let slots: Vec<_> = card.free.drain(..74).collect();
-    let (packets, requests) = slots.split_at(64);
-    let open = |slot: u64, queue: u64| Beat::from([("slot", slot), ("queue", queue)]);
-    for (queue, slot) in (0..).zip(packets) {
-        card.bench.send(card.open, open(*slot, queue));
-    }
-    card.drain();
-    let (opened, before) =
-        (card.bench.sent_at(card.open).len(), card.bench.sent_at(card.sent).len());
-    for (qp, slot) in (0..).zip(packets) {
-        card.bench.send(card.sent, sent(*slot, qp, 0, 5, 0, 0, 0));
-    }
-    for (queue, slot) in (0..).zip(requests) {
-        card.bench.send(card.open, open(*slot, queue));
-    }
-    card.drain();
-    assert_eq!(cycles(card.bench.sent_at(card.open), opened), 18, "ten requests, one in 2 cycles");
-    assert_eq!(cycles(card.bench.sent_at(card.sent), before), 63 + 10, "packets have the others");
 }
 
 #[test]

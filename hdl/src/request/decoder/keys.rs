@@ -87,7 +87,7 @@ pub struct KeyCheck {
 /// The current granule is named by one of `is_function`, `is_entry`, `is_source`, `is_end` and is checked in the same
 /// cycle; it counts with `take`. What is written follows a cycle later. Besides what has no meaning, granules are
 /// refused that ask for what the card does not have: keys of variable length or of a dictionary, bytes, and ranges of
-/// numbers of 16 B. a dictionary, bytes, and ranges of numbers of 16 B.
+/// numbers of 16 B.
 ///
 /// # Inputs
 /// `clk`, `rst`, `granule`, `is_function`, `is_entry`, `is_source`, `is_end`, `given`; `addr`, `lkey`, `rows`,

@@ -17,6 +17,7 @@ use std::rc::Rc;
 mod loss;
 mod meaning;
 mod paced;
+mod rates;
 mod reads;
 mod rules;
 

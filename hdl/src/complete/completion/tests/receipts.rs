@@ -121,7 +121,7 @@ fn a_receipt_takes_three_cycles_and_its_entry_follows_after_four() {
     card.bench.run(300);
     let (taken, times) = (card.bench.sent_at(card.receipt), card.bench.received_at(card.write));
     assert_eq!(times[0] - taken[0], 4);
-    assert_eq!(cycles(times, 0), 63 * 3, "{times:?}");
+    assert_eq!(cycles::cycles(times, 0), 63 * 3, "{times:?}");
     // Receipts and requests take turns.
     card.settle();
     let slots: Vec<_> = card.free.drain(..64).collect();
