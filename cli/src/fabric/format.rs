@@ -15,10 +15,7 @@ use serde_json::Value;
 use super::MAX_NODES;
 use crate::job::{
     MAX_BUFFERS,
-    format::{
-        Column, Fetch, Local, MessageLayout, Partitioned, Pointer, Region, RowMask, Transport,
-        schema_of,
-    },
+    format::{Column, Local, Messages, Partitioned, Pointer, Region, Transport, schema_of},
 };
 
 /// Packet sequence numbers have 24 bits.
@@ -409,25 +406,9 @@ pub(super) struct PostSend {
     pub wr_id: u64,
     /// The operation.
     pub op: Op,
-    /// Immediate data. The operations *_imm need it; no other operation has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub imm: Option<u32>,
-    /// How rows become messages (default: period).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub row_mask: Option<RowMask>,
-    /// Rows in a message (default: 1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub rows_per_message: Option<u32>,
-    /// The order of the values of a message (default: rows).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message_layout: Option<MessageLayout>,
-    /// A completion reports success (default: true). The last post of a queue before a wait must be signaled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub signaled: Option<bool>,
-    /// How the card fetches the data.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fetch: Option<Fetch>,
+    /// What its messages are.
+    #[serde(flatten)]
+    pub messages: Messages,
     /// The request waits until the READs and atomics before it have completed (default: false).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<bool>,
@@ -449,23 +430,9 @@ pub(super) struct PostSend {
     pub add: Option<u64>,
     /// The queue pair's name.
     pub qp: String,
-    /// A buffer or key of another node, as node/name: the target of a WRITE, a READ or an atomic operation, or the
-    /// key to invalidate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remote: Option<String>,
-    /// Offset in bytes from its start.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remote_offset: Option<u64>,
-    /// A literal address and key, instead of remote and remote_offset.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub raw: Option<Raw>,
-    /// Target of each column of a WRITE by columns, instead of remote, remote_offset and raw.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = MAX_REMOTE_COLUMNS))]
-    pub remote_columns: Option<Vec<RemoteColumn>>,
-    /// Target of a datagram, as node/queue pair.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub destination: Option<String>,
+    /// Where it goes at the peer.
+    #[serde(flatten)]
+    pub target: Target,
     /// Memory to send, or to fill with the answer of a READ or an atomic operation.
     #[schemars(length(max = MAX_REGIONS))]
     pub regions: Vec<Region>,
@@ -484,25 +451,9 @@ pub(super) struct PostSsqSend {
     pub wr_id: u64,
     /// The operation.
     pub op: SharedOp,
-    /// Immediate data. The operations *_imm need it; no other operation has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub imm: Option<u32>,
-    /// How rows become messages (default: period).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub row_mask: Option<RowMask>,
-    /// Rows in a message (default: 1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub rows_per_message: Option<u32>,
-    /// The order of the values of a message (default: rows).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message_layout: Option<MessageLayout>,
-    /// A completion reports success (default: true). The last post of a queue before a wait must be signaled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub signaled: Option<bool>,
-    /// How the card fetches the data.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fetch: Option<Fetch>,
+    /// What its messages are.
+    #[serde(flatten)]
+    pub messages: Messages,
     /// The request waits until the READs and atomics before it have completed (default: false).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<bool>,
@@ -523,7 +474,23 @@ pub(super) struct Destination {
     pub comment: Option<String>,
     /// The queue pair's name.
     pub qp: String,
-    /// A buffer or key of another node, as node/name: the target of a WRITE, a READ or an atomic operation.
+    /// Where it goes at the peer.
+    #[serde(flatten)]
+    pub target: Target,
+    /// Memory to send, unless the post is partitioned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_REGIONS))]
+    pub regions: Option<Vec<Region>>,
+    /// Id of the rows that the destination gets, if the post is partitioned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<u16>,
+}
+
+/// Where a request goes at the peer.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(super) struct Target {
+    /// A buffer or key of another node, as node/name: the target of a WRITE, or, of a request to one queue pair, also of
+    /// a READ or an atomic operation, or the key to invalidate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
     /// Offset in bytes from its start.
@@ -539,13 +506,6 @@ pub(super) struct Destination {
     /// Target of a datagram, as node/queue pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// Memory to send, unless the post is partitioned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = MAX_REGIONS))]
-    pub regions: Option<Vec<Region>>,
-    /// Id of the rows that the destination gets, if the post is partitioned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub partition: Option<u16>,
 }
 
 /// Target of the values of one column: a buffer or key of another node, or a literal address and key.
@@ -592,13 +552,9 @@ pub(super) struct PostRecv {
     pub wr_id: u64,
     /// The queue pair's name.
     pub qp: String,
-    /// Memory that the bytes of a message fill, in order. Leave it out if the receive has `append`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = MAX_REGIONS))]
-    pub regions: Option<Vec<Region>>,
-    /// The append region that takes the message, instead of regions. Not on ud.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub append: Option<String>,
+    /// What the message fills.
+    #[serde(flatten)]
+    pub filled: Filled,
 }
 
 /// A receive of a shared receive queue.
@@ -614,11 +570,19 @@ pub(super) struct PostSrqRecv {
     pub wr_id: u64,
     /// The queue's name.
     pub srq: String,
+    /// What the message fills.
+    #[serde(flatten)]
+    pub filled: Filled,
+}
+
+/// Memory that a message fills.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(super) struct Filled {
     /// Memory that the bytes of a message fill, in order. Leave it out if the receive has `append`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_REGIONS))]
     pub regions: Option<Vec<Region>>,
-    /// The append region that takes the message, instead of regions.
+    /// The append region that takes the message, instead of regions. Not on ud.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub append: Option<String>,
 }

@@ -3,9 +3,9 @@
 use super::format::{
     Bitmap, Bitmapped, Buffer, Chase, Column, ColumnEntries, Contiguous, Destination, Dictionary,
     DictionaryValues, Extent, FixedColumn, FixedExtent, Function, HexBuffer, Ids, JobFile, Key,
-    KeyType, KindColumn, Local, MessageLayout, Op, PartitionBy, Partitioned, Place, Pointer,
-    PointerMapped, Post, PostSend, PostSsqSend, Qp, Region, SizeBuffer, Strided, Transport, Varlen,
-    ViewBuffer, Views,
+    KeyType, KindColumn, Local, MessageLayout, Messages, Op, PartitionBy, Partitioned, Place,
+    Pointer, PointerMapped, Post, PostSend, PostSsqSend, Qp, Region, SizeBuffer, Strided, Target,
+    Transport, Varlen, ViewBuffer, Views,
 };
 
 /// What an example shows.
@@ -251,26 +251,17 @@ fn post(wr_id: u64, kind: Kind) -> Post {
             comment: some(comment),
             wr_id,
             op: Op::Send,
-            imm: None,
-            row_mask: None,
-            rows_per_message,
-            message_layout: None,
-            signaled: None,
-            fetch: None,
+            messages: Messages { rows_per_message, ..Messages::default() },
             inline: None,
             qp: "red".to_owned(),
-            remote_addr: None,
-            rkey: None,
-            remote_columns: None,
+            target: Target::default(),
             regions: vec![region],
         })
     };
     let destination = |qp: &str| Destination {
         comment: None,
         qp: qp.to_owned(),
-        remote_addr: None,
-        rkey: None,
-        remote_columns: None,
+        target: Target::default(),
         regions: None,
         partition: None,
     };
@@ -279,12 +270,7 @@ fn post(wr_id: u64, kind: Kind) -> Post {
             comment: some(comment),
             wr_id,
             op: Op::Send,
-            imm: None,
-            row_mask: None,
-            rows_per_message: Some(64),
-            message_layout: None,
-            signaled: None,
-            fetch: None,
+            messages: Messages { rows_per_message: Some(64), ..Messages::default() },
             partitioned,
             destinations,
         })
@@ -388,15 +374,18 @@ fn post(wr_id: u64, kind: Kind) -> Post {
             kinds(),
         ) {
             Post::PostSend(post) => {
-                Post::PostSend(PostSend { message_layout: Some(MessageLayout::Columns), ..post })
+                let message_layout = Some(MessageLayout::Columns);
+                Post::PostSend(PostSend {
+                    messages: Messages { message_layout, ..post.messages },
+                    ..post
+                })
             }
             post @ Post::PostSsqSend(_) => post,
         },
         Kind::Write => match send("a WRITE says where in the peer's memory", None, contiguous()) {
             Post::PostSend(post) => Post::PostSend(PostSend {
                 op: Op::Write,
-                remote_addr: Some(0x10000),
-                rkey: Some(7),
+                target: Target { remote_addr: Some(0x10000), rkey: Some(7), ..post.target },
                 ..post
             }),
             post @ Post::PostSsqSend(_) => post,

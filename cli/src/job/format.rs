@@ -298,6 +298,46 @@ pub(crate) struct Fetch {
     pub merge_threshold: u32,
 }
 
+/// What the messages of a post are, whichever queue pairs send them.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Messages {
+    /// Immediate data. The operations *_imm need it; no other operation has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imm: Option<u32>,
+    /// How rows become messages (default: period).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row_mask: Option<RowMask>,
+    /// Rows in a message (default: 1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub rows_per_message: Option<u32>,
+    /// The order of the values of a message (default: rows).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_layout: Option<MessageLayout>,
+    /// A completion reports success (default: true). The last post of a queue, and in a fabric
+    /// job the last before a wait, must be signaled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signaled: Option<bool>,
+    /// How the card fetches the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fetch: Option<Fetch>,
+}
+
+/// Where a WRITE goes.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Target {
+    /// Remote address of a WRITE. A SEND has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_addr: Option<u64>,
+    /// Remote key of a WRITE. A SEND has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rkey: Option<u32>,
+    /// Target of each column of a WRITE by columns, instead of remote_addr and rkey.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_REMOTE_COLUMNS))]
+    pub remote_columns: Option<Vec<RemoteColumn>>,
+}
+
 /// A work request.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "verb", rename_all = "snake_case")]
@@ -319,41 +359,18 @@ pub(crate) struct PostSend {
     pub wr_id: u64,
     /// The operation.
     pub op: Op,
-    /// Immediate data. The operations *_imm need it; no other operation has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub imm: Option<u32>,
-    /// How rows become messages (default: period).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub row_mask: Option<RowMask>,
-    /// Rows in a message (default: 1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub rows_per_message: Option<u32>,
-    /// The order of the values of a message (default: rows).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message_layout: Option<MessageLayout>,
-    /// A completion reports success (default: true). The last post of a queue must be signaled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub signaled: Option<bool>,
-    /// How the card fetches the data.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fetch: Option<Fetch>,
+    /// What its messages are.
+    #[serde(flatten)]
+    pub messages: Messages,
     /// The payload is part of the request (default: false). The regions are contiguous, have 64 B at most together,
     /// and are one message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inline: Option<bool>,
     /// The queue pair's name.
     pub qp: String,
-    /// Remote address of a WRITE. A SEND has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remote_addr: Option<u64>,
-    /// Remote key of a WRITE. A SEND has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rkey: Option<u32>,
-    /// Target of each column of a WRITE by columns, instead of remote_addr and rkey.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = MAX_REMOTE_COLUMNS))]
-    pub remote_columns: Option<Vec<RemoteColumn>>,
+    /// Where a WRITE goes.
+    #[serde(flatten)]
+    pub target: Target,
     /// Memory to send.
     #[schemars(length(max = MAX_REGIONS))]
     pub regions: Vec<Region>,
@@ -370,25 +387,9 @@ pub(crate) struct PostSsqSend {
     pub wr_id: u64,
     /// The operation.
     pub op: Op,
-    /// Immediate data. The operations *_imm need it; no other operation has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub imm: Option<u32>,
-    /// How rows become messages (default: period).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub row_mask: Option<RowMask>,
-    /// Rows in a message (default: 1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub rows_per_message: Option<u32>,
-    /// The order of the values of a message (default: rows).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message_layout: Option<MessageLayout>,
-    /// A completion reports success (default: true). The last post of a queue must be signaled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub signaled: Option<bool>,
-    /// How the card fetches the data.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fetch: Option<Fetch>,
+    /// What its messages are.
+    #[serde(flatten)]
+    pub messages: Messages,
     /// One region for all destinations, with a partition id for each row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partitioned: Option<Partitioned>,
@@ -406,16 +407,9 @@ pub(crate) struct Destination {
     pub comment: Option<String>,
     /// The queue pair's name.
     pub qp: String,
-    /// Remote address of a WRITE. A SEND has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remote_addr: Option<u64>,
-    /// Remote key of a WRITE. A SEND has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rkey: Option<u32>,
-    /// Target of each column of a WRITE by columns, instead of remote_addr and rkey.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = MAX_REMOTE_COLUMNS))]
-    pub remote_columns: Option<Vec<RemoteColumn>>,
+    /// Where a WRITE goes.
+    #[serde(flatten)]
+    pub target: Target,
     /// Memory to send, unless the post is partitioned.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_REGIONS))]
