@@ -78,12 +78,6 @@ pub const REASONS: &[Reason] = &[
               not come to that.",
     },
     Reason {
-        block: "hdl/src/rows/kinds/finder/ahead.rs",
-        statement: "self.run.d.next = self.window.val();",
-        why: "The window of a list must lose its slot to another list's while a walk is still in front of it; no test \
-              meets that.",
-    },
-    Reason {
         block: "hdl/src/rows/kinds/finder/blocks.rs",
         statement: "self.state.d.next = FinderState::Unread;",
         why: CHAINS,
@@ -91,11 +85,6 @@ pub const REASONS: &[Reason] = &[
     Reason {
         block: "hdl/src/rows/kinds/finder/rows.rs",
         statement: "self.row_bad.d.next = true;",
-        why: CHAINS,
-    },
-    Reason {
-        block: "hdl/src/rows/kinds/finder/rows.rs",
-        statement: "self.state.d.next = FinderState::Flow;",
         why: CHAINS,
     },
     Reason {

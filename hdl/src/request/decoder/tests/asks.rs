@@ -119,6 +119,7 @@ fn reads_and_atomics_are_told_with_their_regions_and_checked_in_order() {
         ("a region of no bytes", READ, 0, RC, vec![good(0)], 2, true),
         ("inline", READ, flags::INLINE, RC, vec![good(8)], 2, false),
         ("an address", READ, request_flags::ADDRESS, RC, vec![good(8)], 2, false),
+        ("an address of an atomic", ADD, request_flags::ADDRESS, RC, vec![good(8)], 2, false),
         ("an invalidation", INVALIDATE, request_flags::SOLICITED, RC, vec![still(9)], 0, false),
         ("an invalidation on UC", INVALIDATE, 0, UC, vec![still(9)], 2, true),
         ("a fence on UC", 0, FENCE, UC, vec![still(9)], 2, true),

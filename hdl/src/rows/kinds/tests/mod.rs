@@ -7,6 +7,7 @@ mod cycles;
 mod generate;
 mod kept;
 mod lines;
+mod lists;
 mod turns;
 
 use crate::testing;
