@@ -48,9 +48,8 @@ pub const FEATURES: Register = Register {
           Bit 18: its receives fill bitmapped and pointer-mapped regions as well; \
           where a receive has one of these, and without bit 1, each of its regions takes as many of the 32 places as it has granules. \
           Bit 19: it makes partitions of keys whose values are \
-          bits, or integers, floats, booleans and decimals of a fixed width, in a range of up to 8 B; without bit 11, of no others, and \
-          not in regions with kinds of columns. Bit 20: messages to one remote address, or to none as those of SENDs, go \
-          column by column; without bit 9, not of rows that it partitions by keys.",
+          bits, or integers, floats, booleans and decimals of a fixed width, in a range of up to 8 B; without bit 11, of no others. \
+          Bit 20: messages to one remote address, or to none as those of SENDs, go column by column.",
 };
 
 /// Bits of [`FEATURES`].
@@ -103,11 +102,9 @@ pub mod features {
     /// Receives fill bitmapped and pointer-mapped regions as well, as far as they fit [`RECEIVE_PLACES`](super::RECEIVE_PLACES).
     pub const MAPPED_RECEIVES: u32 = 1 << 18;
     /// The card makes partitions from keys of fixed width. Without [`PARTITIONS`], not from bytes
-    /// or values of dictionaries, not by ranges of numbers of 16 B, and not in regions with kinds
-    /// of columns.
+    /// or values of dictionaries, and not by ranges of numbers of 16 B.
     pub const FIXED_KEYS: u32 = 1 << 19;
-    /// Messages that go column by column to one remote address, or to none, as those of SENDs. Without [`COLUMNS`] their
-    /// rows are not partitioned by keys.
+    /// Messages that go column by column to one remote address, or to none, as those of SENDs.
     pub const COLUMN_MESSAGES: u32 = 1 << 20;
     /// All bits: the features of the reference model `soft:`.
     pub const ALL: u32 = RECEIVES

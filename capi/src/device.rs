@@ -91,8 +91,7 @@ pub enum drdma_features {
     DRDMA_FEATURE_MAPPED_RECEIVES = 262144,
     /// Partitions are made from keys of fixed width; without `DRDMA_FEATURE_PARTITIONS`, from no others.
     DRDMA_FEATURE_FIXED_KEYS = 524288,
-    /// Messages to one remote address, or to none, go column by column; without `DRDMA_FEATURE_COLUMNS`, not of rows that
-    /// are partitioned by keys.
+    /// Messages to one remote address, or to none, go column by column.
     DRDMA_FEATURE_COLUMN_MESSAGES = 1048576,
 }
 

@@ -168,7 +168,7 @@ impl Body for [Destination<'_, '_>] {
             _ => None,
         };
         let told = self.iter().map(|to| (to.layout.remote_columns, plain(to)));
-        column_writes::refusal(head, features, false, told)
+        column_writes::refusal(head, features, told)
     }
 
     #[inline]
@@ -348,8 +348,7 @@ impl<I: PartitionId> Body for PartitionedWorkRequest<'_, '_, I> {
     fn column_refusal(&self, head: &Head, features: Features) -> Option<&'static str> {
         let plain = (!self.region.has_kinds()).then(|| Plain::of(self.region.words()));
         let told = self.destinations.iter().map(|to| (to.layout.remote_columns, plain));
-        let keyed = self.region.needs().contains(Features::FIXED_KEYS);
-        column_writes::refusal(head, features, keyed, told)
+        column_writes::refusal(head, features, told)
     }
 
     #[inline]

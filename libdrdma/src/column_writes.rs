@@ -24,17 +24,15 @@ impl Plain {
 }
 
 /// Reason why a card with these `features` cannot send a request by columns; `None` if it can, or if no card can. A
-/// destination is given as its remote addresses and its region, if that is the only one and plain. `keyed`: rows are
-/// partitioned by keys.
+/// destination is given as its remote addresses and its region, if that is the only one and plain.
 pub(crate) fn refusal<'a>(
     head: &Head,
     features: Features,
-    keyed: bool,
     destinations: impl Iterator<Item = (&'a [RemoteColumn], Option<Plain>)> + Clone,
 ) -> Option<&'static str> {
     let messages = features.contains(Features::COLUMN_MESSAGES);
     if messages && destinations.clone().all(|(columns, _)| columns.is_empty()) {
-        return keyed.then_some("the card sends by columns no rows that it partitions by keys");
+        return None;
     }
     if !features.contains(Features::COLUMN_WRITES) {
         return Some("the card sends no columns to addresses of their own");

@@ -52,9 +52,9 @@ bitflags::bitflags! {
         /// Receives fill bitmapped and pointer-mapped regions; without `SCATTERS`, as far as they have places.
         const MAPPED_RECEIVES = features::MAPPED_RECEIVES;
         /// Partitions are made from keys of fixed width: bits, and integers, floats, booleans and decimals, of up to 8 B for a range; without
-        /// `PARTITIONS`, from no others, and not in regions with kinds of columns.
+        /// `PARTITIONS`, from no others.
         const FIXED_KEYS = features::FIXED_KEYS;
-        /// Messages to one remote address, or to none as those of SENDs, go column by column; without `COLUMNS`, not of rows that are partitioned by keys.
+        /// Messages to one remote address, or to none as those of SENDs, go column by column.
         const COLUMN_MESSAGES = features::COLUMN_MESSAGES;
     }
 }
@@ -91,7 +91,7 @@ impl Features {
         } else if self.contains(Self::FIXED_KEYS) {
             "the card makes no partitions from keys"
         } else if self.contains(Self::PARTITIONS) {
-            "the card makes partitions from bits, integers, floats, booleans and decimals alone, in a range of up to 8 B, beside columns without kinds"
+            "the card makes partitions from bits, integers, floats, booleans and decimals alone, in a range of up to 8 B"
         } else if self.contains(Self::READ_ANSWERS) {
             "the card does not answer READs"
         } else if self.contains(Self::ATOMIC_ANSWERS) {

@@ -173,10 +173,6 @@ impl Supported<'_> {
                     let what = "way to make partitions from such a key";
                     self.needs(node, Features::PARTITIONS, format!("{at}.keys[{k}]"), what)?;
                 }
-                if region.columns.iter().any(|column| column.kind != ElementKind::Fixed) {
-                    let what = "way to make partitions from keys beside such columns";
-                    self.needs(node, Features::PARTITIONS, at, what)?;
-                }
             }
             // A key of fixed width needs no more, bits included.
             let keys =

@@ -252,12 +252,11 @@ impl<I> PartitionedRegion<'_, I> {
         let (addr, lkey) = maker.place();
         let words = Words::start(addr, rows, lkey);
         let header = [words.as_slice()[0], words.as_slice()[1]];
-        let (behind, mut needs) = maker.words(group, keys)?;
+        let (behind, needs) = maker.words(group, keys)?;
         let is_plain = |column: &KindColumn| matches!(column.kind, ColumnKind::Fixed { .. });
         let mut flags = shape_flags::PARTITION_BY;
         if !columns.iter().all(is_plain) {
             flags |= shape_flags::COLUMN_KINDS;
-            needs |= Features::PARTITIONS;
         }
         let granules = kinds::Granules::with(header, (0, 0, flags), &behind, needs, columns)?;
         let made = Some(maker.partitions().div_ceil(group.max(1).into()));

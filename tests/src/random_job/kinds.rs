@@ -67,15 +67,12 @@ fn has_wide(of: &Value) -> bool {
     }
 }
 
-/// Makes a post send by columns; with `all`, perhaps each to an address of its own, and rows that are partitioned by keys.
+/// Makes a post send by columns; with `all`, perhaps each to an address of its own.
 fn layout(random: &mut Random, all: bool, post: &mut Value) {
     if random.one_in(2) {
         if random.one_in(4) {
             post["message_layout"] = json!("rows");
         }
-        return;
-    }
-    if !all && post["partitioned"].get("partition_by").is_some() {
         return;
     }
     post["message_layout"] = json!("columns");
@@ -153,13 +150,9 @@ impl Generator {
     /// Replaces some columns and regions of a post.
     fn other_kinds(&mut self, random: &mut Random, post: &mut Value) {
         let period = post["row_mask"] != "element";
-        let keys = self.limits.keys && (self.limits.all_keys || random.one_in(2));
         if let Some(region) = post.get_mut("partitioned") {
-            // Only a card that takes all keys makes ids beside such columns.
-            if self.limits.all_keys || !keys {
-                self.other_columns(random, region);
-            }
-            if keys && (!self.limits.all_keys || random.one_in(2)) {
+            self.other_columns(random, region);
+            if self.limits.keys && random.one_in(2) {
                 self.keys_for_ids(random, post);
             }
         }

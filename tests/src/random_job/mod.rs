@@ -59,7 +59,7 @@ pub const HARDWARE_TAKES_PARTITIONED: bool = true;
 /// Whether the hardware takes requests with inline data; if not, no job for it has one.
 pub const HARDWARE_TAKES_INLINE: bool = true;
 
-/// Whether the hardware makes partitions from keys of fixed width, beside columns without kinds.
+/// Whether the hardware makes partitions from keys of fixed width.
 pub const HARDWARE_TAKES_KEYS: bool = true;
 /// Whether the hardware makes partitions from keys of every kind.
 pub const HARDWARE_TAKES_ALL_KEYS: bool = false;

@@ -61,6 +61,8 @@
 //! the lines of bits of two requests their places, so that neither finds what was read for the other. A request is done
 //! when all reads for the next one have arrived.
 //!
+//! Where ids are made from keys, a window of them is asked for by its rows ([`Ask`]), and the sequencer makes the ids.
+//!
 //! Each record of a chain takes a round trip, which 64 chains share. A request with chains is not judged before it
 //! starts. Where chains are judged, the pointers of their records are kept, if there is room for all records of a
 //! region: such a region's chains are not followed again, and the records that were judged are sent. All other chains
@@ -98,7 +100,7 @@ use giver::Giver;
 use lines::Lines;
 use lister::{Lister, MOST_REST};
 use planner::Planner;
-use record::{LANE_BITS, LINE, LOAD, Lane, Line, MESSAGE, PLAN, Placed, TABLE, VALUE};
+use record::{Ask, LANE_BITS, LINE, LOAD, Lane, Line, MESSAGE, PLAN, Placed, TABLE, VALUE};
 use replay::Replay;
 
 /// Bytes of a view.
@@ -136,8 +138,9 @@ pub struct Made {
 ///
 /// # Inputs
 /// `clk`, `rst`; `cfg`; the decoder's writes: `lane_write` with `lane_kind`, and of sets `set_valid`, `set_index`,
-/// `set_kinds`; `start` with `slot`, `dests`, `first_dest`; `next_valid` with `next_dests`, `next_first_dest`;
-/// `forget`; entries of the tables: `dest_info`, `set_info`, `bounds`; stream `beat`, and the ready inputs.
+/// `set_kinds`; `start` with `slot`, `dests`, `first_dest`; `next_valid` with `next_slot`, `next_dests`,
+/// `next_first_dest`; `forget`; entries of the tables: `dest_info`, `set_info`, `bounds`; stream `beat`, and the ready
+/// inputs.
 ///
 /// # Outputs
 /// `dest_read`, `set_read`; streams `read`, `token`, `made`; `done` with `status`, `bad_dest`.
@@ -170,6 +173,8 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize
     pub first_dest: Signal<In, Bits<10>>,
     /// The request that will be walked next, unless `forget` comes, is known; held until `done`.
     pub next_valid: Signal<In, Bit>,
+    /// With `next_valid`: its slot.
+    pub next_slot: Signal<In, Bits<8>>,
     /// With `next_valid`: its number of destinations.
     pub next_dests: Signal<In, Bits<DEST_COUNT>>,
     /// With `next_valid`: place of its first destination in the ring of destinations.
@@ -194,8 +199,8 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize
     /// Range of that set's valid pointers.
     pub bounds: Signal<In, Bounds>,
 
-    /// Reads of host memory.
-    pub read: Stream<Out, HostReadRequest>,
+    /// Reads of host memory, and of ids that are made from keys.
+    pub read: Stream<Out, Ask>,
     /// Answers of the reads, in their order, in beats of 64 bytes.
     pub beat: Stream<In, HostReadBeat>,
 
@@ -266,14 +271,14 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize
     // Reads.
     owners: Fifo<2, 6, 7>,
     table_reads: StreamSkid<HostReadRequest>,
-    list_reads: StreamSkid<HostReadRequest>,
+    list_reads: StreamSkid<Ask>,
     /// Skid buffer that holds a read that is offered.
-    requests: StreamSkid<HostReadRequest>,
+    requests: StreamSkid<Ask>,
     /// Chains and entries take turns.
     link_turn: DFF<Bit>,
     asks_link: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
-    ask: Signal<Local, HostReadRequest>,
+    ask: Signal<Local, Ask>,
     has_room_to_ask: Signal<Local, Bit>,
     is_entries: Signal<Local, Bit>,
     line: Signal<Local, Line>,
@@ -317,6 +322,8 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize> Logic
         self.lister.dests.next = self.dests.val();
         self.lister.first_dest.next = self.first_dest.val();
         self.lister.next_valid.next = self.next_valid.val();
+        self.lister.request_slot.next = self.slot.val();
+        self.lister.next_slot.next = self.next_slot.val();
         self.lister.next_dests.next = self.next_dests.val();
         self.lister.next_first_dest.next = self.next_first_dest.val();
         self.lister.forget.next = self.forget.val();
@@ -507,7 +514,12 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize> Logic
 
         // Reads: of tables first, then of lists, then of chains and entries in turns.
         self.asks.next = false;
-        self.ask.next = self.lines.read.val();
+        self.ask.next.addr = self.lines.read.addr.val();
+        self.ask.next.bytes = self.lines.read.bytes.val();
+        self.ask.next.made = false;
+        self.ask.next.wide = false;
+        self.ask.next.first = 0.into();
+        self.ask.next.slot = 0.into();
         self.owners.in_data.next = ENTRIES.into();
         self.follower.read.join(&mut self.table_reads.input);
         self.lister.read.join(&mut self.list_reads.input);
@@ -519,7 +531,8 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize> Logic
         self.asks_link.next = self.lister.link_read.valid.val()
             && (self.link_turn.q.val() || !self.lines.read.valid.val());
         if self.table_reads.output.valid.val() {
-            self.ask.next = self.table_reads.output.data.val();
+            self.ask.next.addr = self.table_reads.output.data.val().addr;
+            self.ask.next.bytes = self.table_reads.output.data.val().bytes;
             self.owners.in_data.next = FOLLOWER.into();
             self.asks.next = true;
             self.table_reads.output.ready.next = self.has_room_to_ask.val();

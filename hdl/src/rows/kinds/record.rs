@@ -45,6 +45,23 @@ pub const LENGTH: u64 = 1;
 /// [`Wanted::part`]: only the bytes of the value are wanted, not its length.
 pub const BYTES: u64 = 2;
 
+/// A read of host memory, or of rows whose ids are made from keys.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Ask {
+    /// Host address of the first byte; with `made`, that of splitters.
+    pub addr: Bits<64>,
+    /// Bytes that are wanted, 1 to 4,096; with `made`, those of the ids.
+    pub bytes: Bits<13>,
+    /// The bytes are ids that are made from keys.
+    pub made: Bit,
+    /// With `made`: an id has two bytes.
+    pub wide: Bit,
+    /// With `made`: the row of the first id, a multiple of 256.
+    pub first: Bits<32>,
+    /// With `made`: slot of the request.
+    pub slot: Bits<8>,
+}
+
 /// A lane or group of lanes that is wanted of a row, before its address is known.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Wanted {

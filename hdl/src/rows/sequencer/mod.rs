@@ -29,7 +29,7 @@
 //! - **walker** replaces rows where a unit has an element of several regions (row mask `Element`), or where the
 //!   elements of one region differ in length and lengths are needed.
 //! - **kinds** ([`crate::rows::kinds`]) walks requests with kinds of columns, once all requests before have left the
-//!   sequencer.
+//!   sequencer. While it does, all reads are its own. Their answers pass the partitioner, which makes windows of ids.
 //! - **messages** packs units into messages, separately for each destination.
 //! - **beats** cuts rows of more than 64 bytes.
 //!

@@ -1,6 +1,7 @@
 //! Partitioned requests whose ids are made from keys, good and wrong.
 
 use super::generate::card;
+use super::kinds::columns;
 use super::reference::{Batch, Card};
 use super::world::{World, library};
 use super::{all_kinds, batch, compare, recover};
@@ -94,7 +95,11 @@ impl Entry {
         for (element, source, end) in &self.keys {
             bytes.extend([element.to_bytes(), source.to_bytes(), end.to_bytes()].concat());
         }
-        bytes.extend(Element { offset: memory.addr, len: 4, lkey: memory.lkey }.to_bytes());
+        if self.shape.flags & shape_flags::COLUMN_KINDS != 0 {
+            bytes.extend(columns(memory.addr, memory.lkey));
+        } else {
+            bytes.extend(Element { offset: memory.addr, len: 4, lkey: memory.lkey }.to_bytes());
+        }
         let layouts = [0, self.layout];
         for ((qp, partition), message_layout) in
             [3, 4].into_iter().zip(self.partitions).zip(layouts)
@@ -127,6 +132,12 @@ fn told(world: &mut World, card: &mut Card, entry: Batch) -> (u8, u8) {
     (requests[0].status, requests[0].bad_dest)
 }
 
+/// Gives the region a column of each kind.
+fn beside_kinds(entry: &mut Entry) {
+    entry.shape.flags |= shape_flags::COLUMN_KINDS;
+    entry.shape.elements = 5;
+}
+
 type Case = (&'static str, fn(&mut Entry), (u8, u8));
 
 #[test]
@@ -141,7 +152,24 @@ fn every_malformed_function_has_its_status() {
     const MEMORY: (u8, u8) = (4, 0);
     let of_a_hash: &[Case] = &[
         ("nothing", |_| (), GOOD),
-        ("messages by columns", |e| e.layout = 1, (2, 1)),
+        ("messages by columns", |e| e.layout = 1, GOOD),
+        ("columns of each kind", beside_kinds, GOOD),
+        (
+            "columns of each kind, and a wrong key",
+            |e| {
+                beside_kinds(e);
+                e.keys[1].2.reserved = 1;
+            },
+            SHAPE,
+        ),
+        (
+            "columns of each kind, and a key of no memory",
+            |e| {
+                beside_kinds(e);
+                e.keys[1].0.lkey ^= 1 << 20;
+            },
+            MEMORY,
+        ),
         ("2^16 partitions", |e| e.function.partitions = 1 << 16, GOOD),
         ("more than 2^16 partitions", |e| e.function.partitions = (1 << 16) + 1, SHAPE),
         ("no partitions", |e| e.function.partitions = 0, SHAPE),
@@ -210,6 +238,7 @@ fn every_malformed_function_has_its_status() {
     ];
     let of_a_range: &[Case] = &[
         ("nothing", |_| (), GOOD),
+        ("columns of each kind", beside_kinds, GOOD),
         ("256 partitions", |e| e.function.partitions = 256, GOOD),
         ("257 partitions", |e| e.function.partitions = 257, SHAPE),
         ("no partitions", |e| e.function.partitions = 0, SHAPE),

@@ -511,7 +511,7 @@ impl Generator<'_> {
                 ..Default::default()
             };
             // The columns of other messages have no addresses of their own.
-            let in_order = !inline && !keyed && self.random.chance(0.2);
+            let in_order = !inline && self.random.chance(0.2);
             let head = Destination {
                 message_layout: (by_columns || in_order).into(),
                 remote_columns: if by_columns { remote_columns } else { 0 },

@@ -27,7 +27,7 @@ fn element(
 }
 
 /// A column of each kind, at an address, of one key.
-fn columns(addr: u64, lkey: u32) -> Vec<u8> {
+pub(super) fn columns(addr: u64, lkey: u32) -> Vec<u8> {
     let at = (addr, lkey);
     let none = (0, 0, 0);
     [

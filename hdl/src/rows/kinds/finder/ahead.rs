@@ -1,8 +1,8 @@
 //! Windows of lists: those that are kept, and those that are asked for ahead of the walk.
 
 use super::{
-    AHEAD, Finder, FinderState, LINES_SHIFT, LIST_WINDOW, LISTS, LOG_LINES, LOG_WINDOW, POINTER,
-    SLOT, SLOT_SHIFT, WINDOW,
+    AHEAD, Finder, FinderState, LINES_SHIFT, LIST_WINDOW, LISTS, LOG_LINES, LOG_WIDE_WINDOW,
+    LOG_WINDOW, POINTER, SLOT, SLOT_SHIFT, WINDOW,
 };
 use drdma_emit::prelude::*;
 
@@ -70,6 +70,13 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             self.ask_slot.d.next = self.run_slot.val();
             self.ask_early.d.next = self.of_next.val();
             self.ask_addr.d.next = self.info.val().addr + bit_cast::<64, 36>(self.behind_run.val());
+            if self.info.val().made {
+                // The list lies nowhere: its ids are made from the keys of its rows.
+                self.ask_addr.d.next = self.info.val().addr;
+            }
+            self.ask_made.d.next = self.info.val().made;
+            self.ask_wide.d.next = self.info.val().ids.get_bit(1);
+            self.ask_request.d.next = self.request.val();
             self.ask_bytes.d.next = LIST_WINDOW.into();
             if self.list_rest.val() < LIST_WINDOW {
                 self.ask_bytes.d.next = self.list_rest.val().get_bits::<13>(0);
@@ -105,6 +112,14 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             (self.asks.q.val() || self.asks_link.val()) && self.under_way.in_ready.val();
         self.read.addr.next = self.ask_addr.q.val();
         self.read.bytes.next = self.ask_bytes.q.val();
+        self.read.made.next = self.ask_made.q.val() && self.asks.q.val();
+        self.read.wide.next = self.ask_wide.q.val();
+        self.read.first.next = bit_cast::<32, WINDOW>(self.ask_window.q.val()) << LOG_WINDOW;
+        if self.ask_wide.q.val() {
+            self.read.first.next =
+                bit_cast::<32, WINDOW>(self.ask_window.q.val()) << LOG_WIDE_WINDOW;
+        }
+        self.read.slot.next = self.ask_request.q.val();
         self.under_way.in_data.next = bit_cast::<7, SLOT>(self.ask_slot.q.val());
         if self.asks_link.val() {
             self.read.addr.next = self.asked_addr.q.val();

@@ -13,7 +13,6 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
         self.is_chain.next = self.is_pointers.val() && self.kinds.val().chase;
         self.has_list.next = self.is_ids.val() || self.is_bits.val() || self.is_pointers.val();
         self.unused.next = self.info.val().fetch
-            || self.info.val().made
             || self.info.val().starts.any()
             || self.info.val().row_bytes.any()
             || self.kinds.val().pd.any();

@@ -7,6 +7,7 @@ mod kernel;
 mod rows;
 
 use super::chaser::{Chaser, Linked};
+use super::record::Ask;
 use super::trail::Trail;
 use crate::primitive::{Fifo, FirstSet, Flatten, Lutram, Ram, Restore};
 use crate::request::SetKinds;
@@ -21,6 +22,8 @@ const LOG_LINES: usize = 3;
 const LINES_SHIFT: u64 = LOG_LINES as u64;
 const LIST_WINDOW: u64 = 64 << LOG_LINES;
 const LOG_WINDOW: u64 = 6 + LOG_LINES as u64;
+/// Binary logarithm of the two-byte ids of a window.
+const LOG_WIDE_WINDOW: u64 = LOG_WINDOW - 1;
 /// Bits of the number of a window of 512 B in its list.
 const WINDOW: usize = 30 - LOG_LINES;
 /// Bits of the number of a slot, which keeps a window.
@@ -88,7 +91,8 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// 64 windows of 512 B of lists are kept. The next 16 windows of the current list are asked for, one in three cycles,
 /// while rows of those before are found; a window takes a cycle beside its blocks. With `peek`, and then `looks` until
 /// `looked`, the first window of another region's list is asked for ahead of its walk. All windows may be under way at
-/// once. One that cannot be read counts only when the walk comes to it. With `of_next` these windows are the next
+/// once. One that cannot be read counts only when the walk comes to it. Ids that are made from keys are asked for by
+/// their rows, with the request's slot. With `of_next` these windows are the next
 /// request's: the next `clear` keeps them, unless `forget` comes before it.
 ///
 /// Chains are followed 64 at once with `ahead` ([`Chaser`]). With `keeps` as well, their records are kept, `RECORDS` of
@@ -96,7 +100,7 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// take a read each without `ahead`, one after the other.
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`: a request begins; `set`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
+/// `clk`, `rst`; `clear`: a request begins; `set`, `request`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
 /// the current region, and `base` with `upper`, which may change while `busy` and `on` are low; `open` with `from`;
 /// `peek`, `looks`, `of_next`; `forget`; `stop`; `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`; `line`,
 /// `linked`.
@@ -114,6 +118,8 @@ pub struct Finder<const RECORDS: usize> {
     pub clear: Signal<In, Bit>,
     /// Lane set of the region.
     pub set: Signal<In, Bits<11>>,
+    /// Slot of the request.
+    pub request: Signal<In, Bits<8>>,
     /// Entry of the set.
     pub info: Signal<In, SetInfo>,
     /// Properties of the set that only sets with kinds have.
@@ -178,7 +184,7 @@ pub struct Finder<const RECORDS: usize> {
     /// Position of the walk; valid without `ahead`.
     pub place: Signal<Out, Place>,
     /// Reads of lists, and of pointers to further records.
-    pub read: Stream<Out, HostReadRequest>,
+    pub read: Stream<Out, Ask>,
     /// Answers of the reads of `read`.
     pub line: Flow<In, HostReadBeat>,
     /// Reads of pointers to further records, of many chains.
@@ -276,6 +282,9 @@ pub struct Finder<const RECORDS: usize> {
     ask_early: DFF<Bit>,
     ask_addr: DFF<Bits<64>>,
     ask_bytes: DFF<Bits<13>>,
+    ask_made: DFF<Bit>,
+    ask_wide: DFF<Bit>,
+    ask_request: DFF<Bits<8>>,
     asks_link: Signal<Local, Bit>,
     goes: Signal<Local, Bit>,
     // Reads under way: slot of the window, or bit 6 for a record's pointer.

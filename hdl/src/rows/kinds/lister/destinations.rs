@@ -32,6 +32,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         if self.begins.val() {
             self.keeps.d.next = !self.hopeless.q.val();
             self.ahead.d.next = !self.start.val();
+            self.ahead_slot.d.next = self.next_slot.val();
             self.ahead_dests.d.next = self.next_dests.val();
             self.ahead_first.d.next = self.next_first_dest.val();
             self.upper.d.next = !self.upper.q.val();

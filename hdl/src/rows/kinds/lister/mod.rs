@@ -12,7 +12,7 @@ mod turns;
 use super::chaser::Linked;
 use super::finder::{Finder, PLACE_BITS, Place};
 use super::giver::TOTAL;
-use super::record::{PLAN_BITS, Plan, Wanted};
+use super::record::{Ask, PLAN_BITS, Plan, Wanted};
 use crate::primitive::{FirstSet, Flatten, Lutram, Ram, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX, SetKinds};
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
@@ -182,7 +182,8 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// lane of bits, and 6 for each region.
 ///
 /// # Inputs
-/// `clk`, `rst`; `start`, `dests`, `first_dest`; `next_valid`, `next_dests`, `next_first_dest`, `forget`; `dest_info`,
+/// `clk`, `rst`; `start`, `request_slot`, `dests`, `first_dest`; `next_valid`, `next_slot`, `next_dests`,
+/// `next_first_dest`, `forget`; `dest_info`,
 /// `set_info`, `bounds`, `set_kinds`, each a cycle after it was asked for; `plan_done` with `plan`; `refused`,
 /// `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`, `linked`; `full`, `room_for_rows`,
 /// `least_rows`, `sent`.
@@ -198,12 +199,16 @@ pub struct Lister<const RECORDS: usize> {
     pub rst: Signal<In, Bit>,
     /// A request is to be walked.
     pub start: Signal<In, Bit>,
+    /// Slot of the request.
+    pub request_slot: Signal<In, Bits<8>>,
     /// Number of destinations of the request.
     pub dests: Signal<In, Bits<DEST_COUNT>>,
     /// Place of the first destination in the ring of destinations.
     pub first_dest: Signal<In, Bits<10>>,
     /// The next request is known.
     pub next_valid: Signal<In, Bit>,
+    /// With `next_valid`: its slot.
+    pub next_slot: Signal<In, Bits<8>>,
     /// With `next_valid`: its number of destinations.
     pub next_dests: Signal<In, Bits<DEST_COUNT>>,
     /// With `next_valid`: place of its first destination in the ring of destinations.
@@ -229,7 +234,7 @@ pub struct Lister<const RECORDS: usize> {
     /// The plan.
     pub plan: Signal<In, Plan>,
     /// Reads of lists, and of pointers to further records of one chain at a time.
-    pub read: Stream<Out, HostReadRequest>,
+    pub read: Stream<Out, Ask>,
     /// Answers of these reads.
     pub line: Flow<In, HostReadBeat>,
     /// Reads of pointers to further records, of many chains.
@@ -302,6 +307,7 @@ pub struct Lister<const RECORDS: usize> {
     gives: Signal<Local, Bit>,
     /// The request that is judged has not been started.
     ahead: DFF<Bit>,
+    ahead_slot: DFF<Bits<8>>,
     ahead_dests: DFF<Bits<DEST_COUNT>>,
     ahead_first: DFF<Bits<10>>,
     dests_now: Signal<Local, Bits<DEST_COUNT>>,

@@ -133,6 +133,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         }
         self.finder.peek.next = self.state.q.val() == ListerState::Look;
         self.finder.looks.next = self.state.q.val() == ListerState::Looked;
+        self.finder.request.next = self.request_slot.val();
+        if self.for_next.q.val() {
+            self.finder.request.next = self.next_slot.val();
+        } else if self.ahead.q.val() {
+            self.finder.request.next = self.ahead_slot.q.val();
+        }
         self.finder.info.next = self.set_info.val();
         self.finder.kinds.next = self.set_kinds.val();
         self.finder.bounds.next = self.bounds.val();

@@ -6,6 +6,7 @@ use crate::context::testing::clear_tables;
 use drdma_abi::work_request::{MessageLayout, RegionType};
 use drdma_semantics::kinds::{Entry, Kind, Selection};
 use drdma_semantics::memory::{HostMemory, Segments};
+use drdma_semantics::partitioned::Partitioned;
 use drdma_semantics::region::{Region, RowMask};
 use drdma_semantics::request::Request;
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
@@ -44,6 +45,11 @@ fn plain(base: u64, step: u64, len: u64) -> LaneOf {
     LaneOf { base, step, len, kind: [0; 5] }
 }
 
+/// Slot of the request whose first destination has this place.
+fn slot(first_dest: u64) -> u64 {
+    first_dest % 256
+}
+
 /// Exchanges the host's memory for `memory` in cycle `due`, and again every `every` cycles.
 pub(super) struct Change {
     pub(super) due: u64,
@@ -73,6 +79,10 @@ pub(super) struct Around<'a> {
     pub(super) named: Vec<Range<u64>>,
     /// Ranges of all reads, in their order.
     pub(super) reads: Vec<Range<u64>>,
+    /// The regions whose ids are made from keys, by the slots of their requests.
+    keyed: BTreeMap<u64, Partitioned>,
+    /// First rows and numbers of rows whose ids were made, in their order.
+    pub(super) made_ids: Vec<(u64, u64)>,
 }
 
 impl<'a> Around<'a> {
@@ -105,6 +115,8 @@ impl<'a> Around<'a> {
             change: None,
             named: Vec::new(),
             reads: Vec::new(),
+            keyed: BTreeMap::new(),
+            made_ids: Vec::new(),
             behind: Vec::new(),
         };
         for entry in entries() {
@@ -142,6 +154,12 @@ impl<'a> Around<'a> {
         }
         for read in self.bench.take(self.read) {
             let (addr, bytes) = (read.u64("addr"), read.u64("bytes"));
+            if read.u64("made") == 1 {
+                let ids = self.make_ids(&read);
+                let zeros = vec![0; bytes as usize];
+                self.answer(ids.as_ref().unwrap_or(&zeros), ids.is_none());
+                continue;
+            }
             assert!((1..=2048).contains(&bytes), "a read of {bytes} B");
             self.reads.push(addr..addr + bytes);
             let is_in = |range: &Range<u64>| range.start <= addr && addr + bytes <= range.end;
@@ -156,15 +174,7 @@ impl<'a> Around<'a> {
                 let from = (addr - BASE) as usize;
                 data.copy_from_slice(&self.behind[from..from + bytes as usize]);
             }
-            let beats = data.chunks(64).len();
-            for (number, part) in data.chunks(64).enumerate() {
-                let mut part = part.to_vec();
-                part.resize(64, 0xee);
-                let last = number + 1 == beats;
-                let beat = Beat::from([("last", u64::from(last)), ("error", error.into())])
-                    .with("data", Word::from_bytes(&part));
-                self.under_way.push_back((now + self.latency, beat));
-            }
+            self.answer(&data, error);
         }
         while self.under_way.front().is_some_and(|(due, _)| *due <= now) {
             let (_, beat) = self.under_way.pop_front().unwrap();
@@ -172,8 +182,39 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// Writes a set. `ids` are the address and the bytes of an id of a partitioned region.
-    fn set(&mut self, region: &Region, ids: Option<(u64, u64)>) {
+    /// Answers a read with its bytes.
+    fn answer(&mut self, data: &[u8], error: bool) {
+        let due = self.bench.cycles() + self.latency;
+        let beats = data.chunks(64).len();
+        for (number, part) in data.chunks(64).enumerate() {
+            let mut part = part.to_vec();
+            part.resize(64, 0xee);
+            let last = number + 1 == beats;
+            let beat = Beat::from([("last", u64::from(last)), ("error", error.into())])
+                .with("data", Word::from_bytes(&part));
+            self.under_way.push_back((due, beat));
+        }
+    }
+
+    /// The ids of the rows that a read names; `None` if keys cannot be read.
+    fn make_ids(&mut self, read: &Beat) -> Option<Vec<u8>> {
+        let [addr, bytes, wide, first, slot] =
+            ["addr", "bytes", "wide", "first", "slot"].map(|field| read.u64(field));
+        let region = &self.keyed[&slot];
+        assert_eq!(addr, region.ids, "the address of splitters");
+        let by = region.by.as_ref().expect("keys");
+        assert_eq!(wide == 1, by.partitions > 256, "two bytes");
+        let (rows, most) = (bytes >> wide, 512 >> wide);
+        assert_eq!(first % most, 0);
+        assert_eq!(rows, (u64::from(region.rows) - first).min(most), "rows from {first} on");
+        self.made_ids.push((first, rows));
+        let ids = by.ids(region.rows, addr, &[], &self.memory).ok()?;
+        let of_rows = &ids[first as usize..(first + rows) as usize];
+        Some(of_rows.iter().flat_map(|id| id.to_le_bytes()[..1 + wide as usize].to_vec()).collect())
+    }
+
+    /// Writes a set. `ids` are the address and the bytes of an id of a partitioned region, and whether they are made.
+    fn set(&mut self, region: &Region, ids: Option<(u64, u64, bool)>) {
         let set = self.next_set;
         self.next_set = (set + 1) % 2048;
         let columns = |entries: &[Entry]| entries.iter().map(column).collect::<Vec<_>>();
@@ -245,7 +286,7 @@ impl<'a> Around<'a> {
                 ],
             );
         }
-        let (addr, ids) = ids.unwrap_or((addr, 0));
+        let (addr, ids, made) = ids.unwrap_or((addr, 0, false));
         self.pulse(
             "set",
             &[
@@ -255,6 +296,7 @@ impl<'a> Around<'a> {
                 ("count", count.into()),
                 ("lanes", (lanes.len() as u64).into()),
                 ("ids", ids.into()),
+                ("made", u64::from(made).into()),
                 ("target_addr", BASE.into()),
                 ("target_len", SIZE.into()),
                 ("low", low.into()),
@@ -285,9 +327,16 @@ impl<'a> Around<'a> {
             let rows = Selection::Bitmap { bitmap: 0, first: 0, rows: region.rows, lkey: ALL };
             let entries = region.entries.clone();
             let set = Region::Kinds(drdma_semantics::kinds::Kinds { rows, entries });
-            self.set(&set, Some((region.ids, region.width)));
+            let width = match &region.by {
+                Some(by) => 1 + u64::from(by.partitions > 256),
+                None => region.width,
+            };
+            self.set(&set, Some((region.ids, width, region.by.is_some())));
         }
         let first_dest = self.next_dest;
+        if let Some(region) = &request.partitioned {
+            self.keyed.insert(slot(first_dest), region.clone());
+        }
         for dest in &request.destinations {
             let place = self.next_dest;
             self.next_dest = (place + 1) % DESTS;
@@ -318,6 +367,7 @@ impl<'a> Around<'a> {
     /// Announces the request whose first destination has this place as the next one, until `forget`.
     pub(super) fn announce(&mut self, request: &Request, first_dest: u64) {
         self.bench.set("next_valid", 1_u64);
+        self.bench.set("next_slot", slot(first_dest));
         self.bench.set("next_dests", request.destinations.len() as u64);
         self.bench.set("next_first_dest", first_dest);
     }
@@ -365,7 +415,11 @@ impl<'a> Around<'a> {
         let count = request.destinations.len() as u64;
         self.pulse(
             "asked",
-            &[("slot", 5.into()), ("dests", count.into()), ("first_dest", first_dest.into())],
+            &[
+                ("slot", slot(first_dest).into()),
+                ("dests", count.into()),
+                ("first_dest", first_dest.into()),
+            ],
         );
         let mut cycles = 0_u64;
         while self.bench.get("done") == 0 {
@@ -379,7 +433,7 @@ impl<'a> Around<'a> {
         let mut given: Vec<Dest> = vec![Dest::default(); request.destinations.len()];
         let mut chunks = Vec::new();
         for token in self.bench.take(self.token) {
-            assert_eq!((token.u64("slot"), token.u64("offset")), (5, 0));
+            assert_eq!((token.u64("slot"), token.u64("offset")), (slot(first_dest), 0));
             let index = (token.u64("dest") + DESTS - first_dest) % DESTS;
             let dest = &mut given[index as usize];
             assert!(!dest.ended, "a token behind the destination's end");
@@ -398,7 +452,7 @@ impl<'a> Around<'a> {
                 let mut at = 0;
                 if first > last || leads {
                     let word = made.pop_front().expect("made bytes");
-                    assert_eq!(word.u64("slot"), 5);
+                    assert_eq!(word.u64("slot"), slot(first_dest));
                     at = if leads { 4 } else { bytes };
                     data[..at].copy_from_slice(&word.u64("data").to_le_bytes()[..at]);
                 }

@@ -2,9 +2,10 @@
 
 use crate::context::ConfigWrite;
 use crate::request::{DEST_COUNT, LaneKind, SetKinds};
+use crate::rows::kinds::record::Ask;
 use crate::rows::kinds::{Kinds, Made};
 use crate::rows::sequencer::tables::{DestInfo, SetInfo, Tables};
-use crate::shell::host_read::{HostReadBeat, HostReadRequest};
+use crate::shell::host_read::HostReadBeat;
 use drdma_emit::prelude::*;
 
 /// Binary logarithm of the lengths of messages that are kept: few enough that many requests have more messages.
@@ -34,6 +35,7 @@ pub struct SetOf {
     pub count: Bits<32>,
     pub lanes: Bits<5>,
     pub ids: Bits<2>,
+    pub made: Bit,
     pub target_addr: Bits<64>,
     pub target_len: Bits<64>,
     pub low: Bits<64>,
@@ -94,6 +96,7 @@ pub struct Asked {
 /// The request that is likely to be walked next.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Next {
+    pub slot: Bits<8>,
     pub dests: Bits<DEST_COUNT>,
     pub first_dest: Bits<10>,
 }
@@ -113,7 +116,7 @@ pub struct WithTables<const RECORDS: usize, const VALUES: usize> {
     pub done: Signal<Out, Bit>,
     pub status: Signal<Out, Bits<8>>,
     pub bad_dest: Signal<Out, Bits<DEST_COUNT>>,
-    pub read: Stream<Out, HostReadRequest>,
+    pub read: Stream<Out, Ask>,
     pub beat: Stream<In, HostReadBeat>,
     pub token: Stream<Out, Given>,
     pub made: Stream<Out, Made>,
@@ -160,7 +163,7 @@ impl<const RECORDS: usize, const VALUES: usize> Logic for WithTables<RECORDS, VA
         self.set_info.next.starts = 0.into();
         self.set_info.next.ids = self.set.ids.val();
         self.set_info.next.fetch = false;
-        self.set_info.next.made = false;
+        self.set_info.next.made = self.set.made.val();
         self.tables.set_write_info.next = self.set_info.val();
         self.tables.set_write_target_addr.next = self.set.target_addr.val();
         self.tables.set_write_target_len.next = self.set.target_len.val();
@@ -217,6 +220,7 @@ impl<const RECORDS: usize, const VALUES: usize> Logic for WithTables<RECORDS, VA
         self.kinds.dests.next = self.held.q.val().dests;
         self.kinds.first_dest.next = self.held.q.val().first_dest;
         self.kinds.next_valid.next = self.next.valid.val();
+        self.kinds.next_slot.next = self.next.slot.val();
         self.kinds.next_dests.next = self.next.dests.val();
         self.kinds.next_first_dest.next = self.next.first_dest.val();
         self.kinds.forget.next = self.forget.val();

@@ -68,7 +68,7 @@ fn cycles_of_two(around: &mut Around<'_>, table: &Table, known: bool) -> [u64; 2
 }
 
 /// Compares the messages that were sent with those of the semantics.
-fn compare(walked: &Walked, messages: &[Vec<Vec<u8>>], opcode: Opcode) {
+pub(super) fn compare(walked: &Walked, messages: &[Vec<Vec<u8>>], opcode: Opcode) {
     assert_eq!(walked.status, (0, 0));
     for (given, messages) in walked.given.iter().zip(messages) {
         let told = |bytes: &Vec<u8>| if opcode.is_write() { bytes.len() as u64 } else { 0 };

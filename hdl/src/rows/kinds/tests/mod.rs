@@ -6,6 +6,7 @@ mod chaser;
 mod cycles;
 mod generate;
 mod kept;
+mod keys;
 mod lines;
 mod lists;
 mod turns;
@@ -15,7 +16,7 @@ use around::{Around, Change, Dest, Walked};
 use bench::WithTables;
 use drdma_abi::register::MemoryRegionEntry;
 use drdma_abi::roce::Transport;
-use drdma_abi::work_request::{MessageLayout, Opcode};
+use drdma_abi::work_request::{KeyType, MessageLayout, Opcode};
 use drdma_semantics::checks::{Directory, QueuePair, check_contents};
 use drdma_semantics::kinds::{Entry, Kind, Kinds, Selection};
 use drdma_semantics::memory::Segments;
@@ -123,12 +124,21 @@ fn random_request(maker: &mut Maker<'_>) -> (Request, bool) {
         regions,
     };
     if maker.random.below(5) == 0 {
-        let (rows, width) = (maker.random.below(150), 1 + maker.random.below(2));
+        let (rows, mut width) = (maker.random.below(150), 1 + maker.random.below(2));
         let entries = maker.columns(rows as u32);
+        let has_keys = maker.random.below(2) == 0;
         let ids: Vec<u8> = (0..rows)
             .flat_map(|_| maker.random.below(4).to_le_bytes()[..width as usize].to_vec())
             .collect();
-        let at = maker.put_read(&ids);
+        let mut at = maker.put_read(&ids);
+        let mut by = None;
+        if has_keys {
+            let values: Vec<u8> =
+                (0..rows).flat_map(|_| (maker.random.below(9) as u16).to_le_bytes()).collect();
+            let values = maker.put_read(&values);
+            by = Some(keys::by(values, KeyType::Integer, 2, [4, 400][width as usize - 1]));
+            (at, width) = (BASE, 0);
+        }
         partitioned = Some(Partitioned {
             ids: at,
             width,
@@ -136,7 +146,7 @@ fn random_request(maker: &mut Maker<'_>) -> (Request, bool) {
             lkey: ALL,
             columns: Vec::new(),
             entries,
-            by: None,
+            by,
         });
         destinations = (0..1 + maker.random.below(3) as u16)
             .map(|partition| destination(partition, Vec::new()))

@@ -78,12 +78,42 @@ impl Sequencer {
             self.read_req_addr.next = self.keys.request.addr.val();
             self.read_req_bytes.next = self.keys.request.bytes.val();
         }
+        self.wire_reads_of_kinds();
+    }
+
+    /// Reads of requests with kinds of columns, which have the readers for themselves. A window of ids that are made is
+    /// a stretch of keys. It tells the function anew, because windows of two requests may follow one another.
+    #[hdl_gen]
+    fn wire_reads_of_kinds(&mut self) {
         self.kinds.read.ready.next = false;
         if self.plan.kinds_busy.val() {
-            self.read_req_valid.next = self.kinds.read.valid.val();
-            self.read_req_addr.next = self.kinds.read.addr.val();
-            self.read_req_bytes.next = self.kinds.read.bytes.val();
-            self.kinds.read.ready.next = self.read_req_ready.val();
+            self.keys.stretch.valid.next =
+                self.kinds.read.valid.val() && self.kinds.read.made.val();
+            self.keys.stretch.slot.next = self.kinds.read.slot.val();
+            self.keys.stretch.begins.next = true;
+            self.keys.stretch.addr.next = self.kinds.read.addr.val();
+            self.keys.stretch.first.next = self.kinds.read.first.val();
+            self.keys.stretch.rows.next = bit_cast::<32, 13>(self.kinds.read.bytes.val());
+            self.keys.stretch.ids.next = 1.into();
+            if self.kinds.read.wide.val() {
+                self.keys.stretch.rows.next = bit_cast::<32, 13>(self.kinds.read.bytes.val() >> 1);
+                self.keys.stretch.ids.next = 2.into();
+            }
+            self.keys.stretch.partition.next = 0.into();
+            self.keys.stretch.column.next = false;
+            if self.keys.busy.val() {
+                self.kinds.read.ready.next = false;
+            } else {
+                self.route.req_valid.next =
+                    self.kinds.read.valid.val() && !self.kinds.read.made.val();
+                self.route.req_read.next.purpose.last = true;
+                self.read_req_addr.next = self.kinds.read.addr.val();
+                self.read_req_bytes.next = self.kinds.read.bytes.val();
+                self.kinds.read.ready.next = self.route.req_taken.val();
+                if self.kinds.read.made.val() {
+                    self.kinds.read.ready.next = self.keys.stretch.ready.val();
+                }
+            }
         }
     }
 
@@ -97,12 +127,20 @@ impl Sequencer {
         self.partitioner.input.read.next = self.route.resp_read.val();
         self.route.told_ready.next = self.partitioner.input.ready.val();
         self.for_columns.next = self.partitioner.output.purpose.val().column;
+        self.kinds.beat.valid.next =
+            self.partitioner.output.valid.val() && self.plan.kinds_busy.val();
+        self.kinds.beat.data.next = self.partitioner.output.data.val();
+        self.kinds.beat.last.next = self.partitioner.output.purpose.val().last;
+        self.kinds.beat.error.next = self.partitioner.output.error.val();
         self.partitioner.output.ready.next = self.selector.in_ready.val();
-        if self.for_columns.val() {
+        if self.plan.kinds_busy.val() {
+            self.partitioner.output.ready.next = self.kinds.beat.ready.val();
+        } else if self.for_columns.val() {
             self.partitioner.output.ready.next = self.answers.in_ready.val();
         }
-        self.selector.in_valid.next =
-            self.partitioner.output.valid.val() && !self.for_columns.val();
+        self.selector.in_valid.next = self.partitioner.output.valid.val()
+            && !self.for_columns.val()
+            && !self.plan.kinds_busy.val();
         self.selector.in_data.next = self.partitioner.output.data.val();
         self.selector.in_error.next = self.partitioner.output.error.val();
         self.selector.in_purpose.next = self.partitioner.output.purpose.val();

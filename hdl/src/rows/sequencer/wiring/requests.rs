@@ -73,6 +73,7 @@ impl Sequencer {
         self.kinds.dests.next = self.plan.kinds_dests.val();
         self.kinds.first_dest.next = self.plan.kinds_first_dest.val();
         self.kinds.next_valid.next = self.plan.kinds_next.val();
+        self.kinds.next_slot.next = self.request_slot.val();
         self.kinds.next_dests.next = self.request_dests.val();
         self.kinds.next_first_dest.next = self.request_first_dest.val();
         self.kinds.forget.next = self.plan.kinds_forget.val();

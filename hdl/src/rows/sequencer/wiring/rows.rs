@@ -29,16 +29,9 @@ impl Sequencer {
         self.rows.item_valid.next = self.route.rows_valid.val();
         self.rows.item.next = self.item_out.record.val();
         self.rows.item_context.next = self.context_out.record.val();
-        self.route.resp_valid.next = self.read_resp_valid.val() && !self.plan.kinds_busy.val();
+        self.route.resp_valid.next = self.read_resp_valid.val();
         self.route.resp_last.next = self.read_resp_last.val();
         self.read_resp_ready.next = self.route.resp_ready.val();
-        self.kinds.beat.valid.next = self.read_resp_valid.val() && self.plan.kinds_busy.val();
-        self.kinds.beat.data.next = self.read_resp_data.val();
-        self.kinds.beat.last.next = self.read_resp_last.val();
-        self.kinds.beat.error.next = self.read_resp_error.val();
-        if self.plan.kinds_busy.val() {
-            self.read_resp_ready.next = self.kinds.beat.ready.val();
-        }
     }
 
     /// Items to the column path.

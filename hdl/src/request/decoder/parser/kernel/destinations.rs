@@ -22,8 +22,7 @@ impl Parser {
         self.regions_now.next = self.regions.q.val() + bit_cast::<11, 5>(self.dest_regions.q.val());
         self.dest_over.d.next = self.regions_now.val() > bits::<11>(MOST_REGIONS);
         // WRITEs by columns: of one region, strided or bitmapped, with the request's row mask Period, all of
-        // the rows in one message for each column; all destinations have the same number of remote addresses. Other
-        // messages by columns: not of rows whose ids are made.
+        // the rows in one message for each column; all destinations have the same number of remote addresses.
         self.rows_over.d.next = self.count.q.val() > self.head_rows.q.val();
         self.columns_bad.next = (self.dest_by_columns.q.val()
             && (!self.head_opcode.q.val().get_bit(1)
@@ -34,9 +33,6 @@ impl Parser {
                     && (self.rows_over.q.val()
                         || self.any_kinds.q.val()
                         || (self.elements.q.val() != self.dest_columns.q.val())))))
-            || (self.dest_column_order.q.val()
-                && self.head_partitioned.q.val()
-                && self.made.q.val())
             || (self.has_dest.q.val()
                 && ((self.dest_by_columns.q.val() != self.request_by_columns.q.val())
                     || (self.dest_columns.q.val() != self.request_columns.q.val())));

@@ -33,9 +33,9 @@ impl Parser {
                     != self.request_columns.q.val()))
             || self.fields.shape_flags.val().get_bits::<9>(7).any()
             || (self.has_keys.val() && !self.sharing.q.val())
-            // Neither columns with messages of their own nor rows whose ids are made may have kinds.
+            // Columns with messages of their own have no kinds.
             || (self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
-                && (self.request_by_columns.q.val() || self.has_keys.val()))
+                && self.request_by_columns.q.val())
             || (self.fields.shape_flags.val().get_bit(CHASE)
                 && (!self.fields.shape_flags.val().get_bit(COLUMN_KINDS)
                     || (self.kind.q.val() != POINTER_MAPPED)))
@@ -311,6 +311,9 @@ impl Parser {
                 self.state.d.next = DecoderState::KeyEntry;
                 if self.keys.last.val() {
                     self.state.d.next = DecoderState::Element;
+                    if self.has_kinds.q.val() {
+                        self.state.d.next = DecoderState::Kind;
+                    }
                 }
             }
         }

@@ -83,7 +83,7 @@ impl Card {
                 && d.reserved2 == 0
                 && match d.message_layout {
                     0 => d.remote_columns == 0,
-                    1 if d.remote_columns == 0 => !inline && function.is_none(),
+                    1 if d.remote_columns == 0 => !inline,
                     1 => {
                         (1..=16).contains(&d.remote_columns)
                             && matches!(head.opcode, 2 | 3)

@@ -35,11 +35,12 @@ impl Card {
         let stop = |stop: Stop| stop.failure(0, None);
         let header = RegionHeader::decode(&reader.take().map_err(stop)?);
         let shape = RegionShape::decode(&reader.take().map_err(stop)?);
-        let has_kinds = shape.flags == shape_flags::COLUMN_KINDS;
-        let made = shape.flags == shape_flags::PARTITION_BY;
+        let has_kinds = shape.flags & shape_flags::COLUMN_KINDS != 0;
+        let made = shape.flags & shape_flags::PARTITION_BY != 0;
+        let known = shape_flags::COLUMN_KINDS | shape_flags::PARTITION_BY;
         let good = (1..=16).contains(&shape.elements)
             && if made { shape.period == 0 } else { (1..=2).contains(&shape.period) }
-            && (shape.flags == 0 || has_kinds || made)
+            && shape.flags & !known == 0
             && shape.target_lkey == 0;
         if !good {
             return Err(stop(Stop::Shape));
