@@ -433,6 +433,24 @@ mod tests {
     }
 
     #[test]
+    fn hardware_makes_ids_from_keys_beside_kinds_and_for_messages_by_columns() {
+        let (mut kinds, mut columns) = (0, 0);
+        for seed in 0..300 {
+            let job = generate(seed, Limits::RTL);
+            for post in expect::list(&job["posts"]) {
+                let region = &post["partitioned"];
+                if region.get("partition_by").is_some() {
+                    let has_kind = |column: &Value| column.get("type").is_some();
+                    kinds += u32::from(expect::list(&region["columns"]).iter().any(has_kind));
+                    columns += u32::from(post["message_layout"] == "columns");
+                }
+            }
+        }
+        assert!(kinds > 10, "{kinds} posts with kinds of columns");
+        assert!(columns > 10, "{columns} posts by columns");
+    }
+
+    #[test]
     fn random_jobs_are_jobs_and_cover_what_a_job_can_say() {
         let (mut seen, mut posts, mut successes) = (HashSet::new(), 0, 0);
         for seed in 0..1200 {
