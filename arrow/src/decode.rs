@@ -61,6 +61,11 @@ impl Stream {
         Self { batches: 0, dictionaries, batch: None }
     }
 
+    /// True if no message of a batch has come whose others have not.
+    pub fn is_whole(&self) -> bool {
+        self.batch.is_none()
+    }
+
     /// Takes the next message, and gives the batch that it completes. Bytes that are copied are counted.
     pub fn message(
         &mut self,

@@ -18,8 +18,8 @@ use crate::{DecodeError, layout::Layout};
 
 const MAGIC: [u8; 4] = *b"DRAB";
 const VERSION: u16 = 1;
-/// Bit of the number of a byte column with `Form::Kinds`, one of whose values is longer than a message: its lengths have
-/// messages of their own, and its bytes follow, of which the other bits say how many there are.
+/// Bit of the number of a byte column with `Form::Kinds`, one of whose values is longer than a message: its lengths
+/// have messages of their own, and its bytes follow, of which the other bits say how many there are.
 pub(crate) const LONG: u64 = 1 << 63;
 /// Bytes before what depends on the schema.
 const FIXED: usize = 24;

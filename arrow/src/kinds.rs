@@ -192,8 +192,8 @@ impl Posts<'_> {
         })
     }
 
-    /// How many rows of strings share a message: as many as fit into every message of every destination. `None` if a value
-    /// does not fit in a message.
+    /// How many rows of strings share a message: as many as fit into every message of every destination. `None` if a
+    /// value does not fit in a message.
     pub(crate) fn string_rows(&self, bytes: &Bytes, selection: &Selection) -> Option<u32> {
         let limit = self.format.message_bytes();
         let len = |row: usize| LENGTH_WIDTH + bytes.len(row);

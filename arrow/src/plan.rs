@@ -6,7 +6,7 @@ use libdrdma::ProtectionDomain;
 
 use crate::{
     Format,
-    layout::{ByteColumn, Layout, Part},
+    layout::{ByteColumn, Part},
     parts::{Bytes, Growth, Parts, Source},
     posts::bytes_of,
 };
