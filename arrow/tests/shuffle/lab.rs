@@ -143,6 +143,13 @@ impl Lab {
         self.connect_anew(receiver);
     }
 
+    /// Connects the queue pairs of that receiver once more, for batches of this format.
+    pub fn reuse_connection(&mut self, receiver: usize, format: &Format) {
+        let pd = &self.nodes[0].pd;
+        self.sender = Sender::new(format.clone(), pd, &self.arena, Foreign::Copy);
+        self.connect_anew(receiver);
+    }
+
     /// Posts a batch; receiver `i` gets partition `i`.
     pub fn send(
         &mut self,

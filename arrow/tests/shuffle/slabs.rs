@@ -173,11 +173,14 @@ fn a_receiver_that_begins_anew_is_as_good_as_a_new_one() {
     let names: ArrayRef = Arc::new(StringArray::from(vec!["one", "two"]));
     let names = RecordBatch::try_new(make::schema(&[DataType::Utf8]), vec![names]).unwrap();
     let format = Format::new(names.schema(), 1000).unwrap();
-    for _ in 0..3 {
-        // Batches are counted from the first again, whatever came on a queue pair of the same number.
+    for connection in 0..4 {
         assert!(lab.receivers[0].begin_anew(&format));
         assert_eq!(lab.receivers[0].copied_bytes(), 0);
-        lab.replace_connection(0, &format);
+        match connection % 2 {
+            // Batches are counted from the first again, whatever came on a queue pair of the same number.
+            0 => lab.reuse_connection(0, &format),
+            _ => lab.replace_connection(0, &format),
+        }
         for _ in 0..10 {
             let (_, received) = lab.shuffle(&names, &Selection::All);
             assert_eq!(received, [Some(names.clone())]);
