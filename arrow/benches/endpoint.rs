@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("take, coalesce, IPC, TCP: {engine:.1} ns a row, {:.0} times memcpy", engine / copy);
     for (form, message) in [(Form::Columns, 16 << 10), (Form::Appended, 64 << 10)] {
         let format = Format::with_form(batch.schema(), message, form)?;
-        let cost = by_cards(&format)? / rows;
+        let cost = by_cards(&format, &batch)? / rows;
         println!(
             "{form:?}, messages of {message} B: {cost:.1} ns a row, {:.0} times memcpy, {:.2} of the engine's way",
             cost / copy,
@@ -53,15 +53,15 @@ fn least(mut round: impl FnMut() -> Result<(), Box<dyn Error>>) -> Result<f64, B
 }
 
 /// Time of a round in ns, by cards `soft:`: posting, sending, receiving and taking the batches.
-fn by_cards(format: &Format) -> Result<f64, Box<dyn Error>> {
+fn by_cards(format: &Format, batch: &RecordBatch) -> Result<f64, Box<dyn Error>> {
     let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
     let (one, other) = (bind()?, bind()?);
     let ends = [one.local_addr()?, other.local_addr()?];
     let mut from = WiredNode::open(Box::new(Udp::over(one, &[ends[1]])?), 0)?;
     let mut to = WiredNode::open(Box::new(Udp::over(other, &[ends[0]])?), 1)?;
-    let mut rig = Rig::new(from.node(), to.node(), format)?;
+    let mut rig = Rig::new(from.node(), to.node(), format, batch)?;
     least(|| {
-        let (mut left, mut received) = (rig.post()?, 0);
+        let (mut left, mut received) = (rig.post()?.0, 0);
         while left > 0 || received < ROWS * BATCHES {
             from.turn()?;
             to.turn()?;

@@ -56,6 +56,8 @@ pub struct AppendReceiver {
     /// Rows that arrived, and are in no batch yet.
     runs: VecDeque<Run>,
     copied: u64,
+    /// A message was wrong or failed.
+    failed: bool,
 }
 
 /// Consecutive rows of a segment.
@@ -149,6 +151,7 @@ impl AppendReceiver {
             taken,
             runs,
             copied: 0,
+            failed: false,
         };
         receiver.post()?;
         Ok(receiver)
@@ -182,6 +185,23 @@ impl AppendReceiver {
         self.segments.iter().map(|segment| segment.posted).sum()
     }
 
+    /// Begins anew, with rows of the same format, in the same memory: connections that were made before are closed, and
+    /// others are made with the same [`queue`](Self::queue). What was received stays as it is.
+    ///
+    /// Returns false, and changes nothing, if the receiver is not as good as a new one: rows have come that nobody has
+    /// taken, a message was wrong or failed, or the format is another one. Such a receiver should be dropped.
+    #[must_use = "a receiver that did not begin anew is of no use"]
+    pub fn begin_anew(&mut self, format: &Format) -> bool {
+        let nothing_waits = self.taken.is_empty() && self.runs.is_empty();
+        let nothing_waits = nothing_waits && !self.completions.may_have_completion();
+        if self.failed || !nothing_waits || format.fingerprint != self.format.fingerprint {
+            return false;
+        }
+        self.format = format.clone();
+        self.copied = 0;
+        true
+    }
+
     /// Takes the rows that have arrived as a batch. It does not wait: `None` if there are none.
     ///
     /// # Errors
@@ -196,7 +216,9 @@ impl AppendReceiver {
                 self.taken.extend(self.completions.poll().take(BURST));
             }
             let Some(completion) = self.taken.pop_front() else { break };
-            self.arrived(&completion)?;
+            let arrived = self.arrived(&completion);
+            self.failed |= arrived.is_err();
+            arrived?;
         }
         self.runs.pop_front().map(|run| self.batch(run)).transpose()
     }

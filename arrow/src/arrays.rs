@@ -64,7 +64,7 @@ impl Arrays<'_> {
             Kind::Views { views, bytes } => {
                 let values = self.byte_column(*bytes);
                 let (views, buffers) = match self.layout.kinds {
-                    true => self.views_of_lengths(*views, nulls.as_ref(), &values),
+                    true => self.views_of_lengths(node, *views, nulls.as_ref(), &values)?,
                     false => self.views(node, *views, nulls.as_ref(), values)?,
                 };
                 build(node, data.nulls(nulls).add_buffer(views).add_buffers(buffers))
@@ -167,14 +167,19 @@ impl Arrays<'_> {
         Ok(offsets)
     }
 
-    /// Views of values that all lie one behind the other; their lengths add up.
+    /// Views of values that all lie one behind the other, of which the column has the lengths.
     fn views_of_lengths(
         &mut self,
+        node: &Node,
         column: usize,
         nulls: Option<&NullBuffer>,
         values: &Buffer,
-    ) -> (Buffer, Vec<Buffer>) {
+    ) -> Result<(Buffer, Vec<Buffer>), DecodeError> {
         let column = self.column(column);
+        let (sum, found) = (lengths(&column).sum(), values.len() as u64);
+        if sum != found {
+            return Err(DecodeError::Lengths { path: node.path.clone(), sum, found });
+        }
         let (mut at, mut start, mut buffers) = (0, 0, Vec::new());
         let mut views = Vec::with_capacity(column.len() / LENGTH_WIDTH);
         for (row, len) in lengths(&column).enumerate() {
@@ -193,7 +198,7 @@ impl Arrays<'_> {
         buffers.push(values.slice_with_length(start, at - start));
         let views = Buffer::from_vec(views);
         *self.copied += views.len() as u64;
-        (views, buffers)
+        Ok((views, buffers))
     }
 
     /// Views of values of which the long ones lie one behind the other.

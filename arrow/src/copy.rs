@@ -6,6 +6,7 @@ use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, ScalarBuffer};
 
 use crate::{
     Arena, ArenaError, SendError, Why,
+    layout::LENGTH_WIDTH,
     parts::{self, Bytes, INLINE, Offsets},
     selection::{Selection, Targets, for_each_row},
 };
@@ -99,6 +100,36 @@ impl Copier {
         }
     }
 
+    /// Each destination's values whole, one row behind the other, and where each destination's are. What goes to
+    /// everybody is copied once.
+    pub fn gather_values(
+        &mut self,
+        bytes: &Bytes,
+        selection: &Selection,
+        targets: &Targets,
+    ) -> Result<(Buffer, Vec<Range<usize>>), SendError> {
+        let value = |row| bytes.value(row);
+        let Selection::All = selection else {
+            return self.gather_rows(value, bytes.rows(), selection, targets);
+        };
+        let buffer = self.concat(Why::Lengths, bytes.rows(), value)?;
+        let range = 0..buffer.len();
+        Ok((buffer, vec![range; targets.partitions().len()]))
+    }
+
+    /// The length of each row's value, 4 B each.
+    pub fn value_lengths(&mut self, bytes: &Bytes, path: &str) -> Result<Buffer, SendError> {
+        let mut lengths = Vec::with_capacity(LENGTH_WIDTH * bytes.rows());
+        for row in 0..bytes.rows() {
+            let len = bytes.value(row).len();
+            let short = u32::try_from(len);
+            let path = || path.to_owned();
+            let short = short.map_err(|_| SendError::LongValue { path: path(), row, len })?;
+            lengths.extend(short.to_le_bytes());
+        }
+        Ok(self.copy(Why::Offsets, &lengths)?)
+    }
+
     fn gather_rows<'a>(
         &mut self,
         bytes: impl Fn(usize) -> &'a [u8],
@@ -130,11 +161,20 @@ impl Copier {
 
     /// The bytes of all rows, once.
     pub fn gather_all(&mut self, why: Why, bytes: &Bytes) -> Result<Buffer, SendError> {
-        let total = (0..bytes.rows()).map(|row| bytes.row(row).len()).sum();
+        self.concat(why, bytes.rows(), |row| bytes.row(row))
+    }
+
+    fn concat<'a>(
+        &mut self,
+        why: Why,
+        rows: usize,
+        bytes: impl Fn(usize) -> &'a [u8],
+    ) -> Result<Buffer, SendError> {
+        let total = (0..rows).map(|row| bytes(row).len()).sum();
         self.count(why, total);
         let mut block = self.arena.allocate(total)?;
         let mut to = block.as_mut_slice();
-        for row in (0..bytes.rows()).map(|row| bytes.row(row)) {
+        for row in (0..rows).map(bytes) {
             to[..row.len()].copy_from_slice(row);
             to = &mut to[row.len()..];
         }

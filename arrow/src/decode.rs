@@ -8,7 +8,7 @@ use arrow_buffer::{Buffer, MutableBuffer};
 use crate::{
     DecodeError, Format,
     arrays::Arrays,
-    header::Header,
+    header::{Header, LONG},
     layout::{LENGTH_WIDTH, Layout},
     transpose::transpose,
 };
@@ -51,12 +51,19 @@ enum What {
     Bytes(usize),
     /// A byte column with its lengths; bytes stand for rows.
     Strings(usize),
+    /// The lengths of a byte column whose bytes follow.
+    Lengths(usize),
 }
 
 impl Stream {
     pub fn new(format: &Format) -> Self {
         let dictionaries = vec![None; format.layout.dictionaries.len()];
         Self { batches: 0, dictionaries, batch: None }
+    }
+
+    /// True if no message of a batch has come whose others have not.
+    pub fn is_whole(&self) -> bool {
+        self.batch.is_none()
     }
 
     /// Takes the next message, and gives the batch that it completes. Bytes that are copied are counted.
@@ -152,7 +159,20 @@ impl Batch {
             }
             for (number, column) in layout.bytes.iter().enumerate() {
                 let (bytes, message) = (header.bytes[number], format.message_bytes() as u64);
-                if column.level == level && layout.kinds {
+                let is_of_level = column.level == level;
+                if is_of_level && layout.kinds && bytes & LONG > 0 {
+                    let (bytes, width) = (bytes & !LONG, LENGTH_WIDTH as u64);
+                    let what = What::Lengths(number);
+                    let lengths = rows.checked_mul(width);
+                    let too_large = || DecodeError::TooLarge { path: column.path.clone(), rows };
+                    let lengths = lengths.ok_or_else(too_large)?;
+                    size(&column.path, lengths)?;
+                    size(&column.path, bytes)?;
+                    due.push_back(Run { what, bytes: lengths, message: message / width * width });
+                    if bytes > 0 {
+                        due.push_back(Run { what: What::Bytes(number), bytes, message });
+                    }
+                } else if is_of_level && layout.kinds {
                     let (path, rows_of) = (&column.path, rows);
                     size(path, rows)?;
                     if bytes == 0 {
@@ -163,7 +183,7 @@ impl Batch {
                         bytes: rows_of,
                         message: bytes,
                     });
-                } else if column.level == level && bytes > 0 {
+                } else if is_of_level && bytes > 0 {
                     size(&column.path, bytes)?;
                     due.push_back(Run { what: What::Bytes(number), bytes, message });
                 }
@@ -213,6 +233,10 @@ impl Batch {
         let messages = std::mem::take(&mut self.messages);
         match run.what {
             What::Strings(_) => unreachable!("they were taken before"),
+            What::Lengths(number) => {
+                let column = format.layout.bytes[number].column;
+                self.columns[column] = Some(join(messages, copied));
+            }
             What::Bytes(number) => self.bytes[number] = Some(join(messages, copied)),
             What::Columns(group) if group.len() == 1 => {
                 self.columns[group[0]] = Some(join(messages, copied));
@@ -289,7 +313,9 @@ pub(crate) fn lengths(bytes: &[u8]) -> impl Iterator<Item = u64> + Clone + '_ {
 fn path(layout: &Layout, what: &What) -> String {
     match what {
         What::Columns(group) => layout.columns[group[0]].path.clone(),
-        What::Bytes(number) | What::Strings(number) => layout.bytes[*number].path.clone(),
+        What::Bytes(number) | What::Strings(number) | What::Lengths(number) => {
+            layout.bytes[*number].path.clone()
+        }
     }
 }
 

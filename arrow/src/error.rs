@@ -187,20 +187,6 @@ pub enum SendError {
         /// Bytes of the string, or elements of the list.
         len: usize,
     },
-    /// A string that has no room in a message, of [`Form::Kinds`](crate::Form::Kinds).
-    #[error(
-        "column `{path}`: the value of row {row} has {len} B, and the longest message {limit} with 4 B of a length"
-    )]
-    LongString {
-        /// The column, or the place in it.
-        path: String,
-        /// The row, in the level of the column.
-        row: usize,
-        /// Bytes of the value.
-        len: usize,
-        /// Bytes of a message.
-        limit: usize,
-    },
     /// A card that cannot send batches of the format's form.
     #[error("the card does not send batches of Form::Kinds: it misses {missing:?}")]
     Form {

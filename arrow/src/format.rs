@@ -25,8 +25,8 @@ pub enum Form {
     /// rows to columns.
     Rows,
     /// As [`Columns`](Self::Columns), but bits travel as bits, and strings by rows, their lengths before their bytes:
-    /// the card follows offsets and views, and packs bits, so that nothing of these is copied. It takes a sender's card
-    /// with [`NEEDS`](Self::NEEDS), and no string may be longer than a message.
+    /// the card follows offsets and views, and packs bits, so that nothing of these is copied; but for columns of
+    /// strings one of which is longer than a message. It takes a sender's card with [`NEEDS`](Self::NEEDS).
     Kinds,
     /// A message has rows of all columns, and the receiver's card puts them into columns: for an
     /// [`AppendReceiver`](crate::AppendReceiver). The card reads the partition ids once, and no processor touches a row.

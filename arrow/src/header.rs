@@ -8,7 +8,7 @@
 //! | 8 | the format's fingerprint |
 //! | 8 | batches before this one, on the same connection |
 //! | 8 a level | rows: of the batch, of each list's elements, of each dictionary's values |
-//! | 8 a column of bytes | bytes; with [`Form::Kinds`](crate::Form::Kinds) rows of a message |
+//! | 8 a column of bytes | bytes; with [`Form::Kinds`](crate::Form::Kinds) rows of a message, or [`LONG`] and bytes |
 //! | 1 bit a column | which columns there are: validity is left out where nothing is null |
 //! | 1 bit a dictionary | whose values follow; otherwise they are those that were sent before |
 //!
@@ -18,6 +18,9 @@ use crate::{DecodeError, layout::Layout};
 
 const MAGIC: [u8; 4] = *b"DRAB";
 const VERSION: u16 = 1;
+/// Bit of the number of a byte column with `Form::Kinds`, one of whose values is longer than a message: its lengths
+/// have messages of their own, and its bytes follow, of which the other bits say how many there are.
+pub(crate) const LONG: u64 = 1 << 63;
 /// Bytes before what depends on the schema.
 const FIXED: usize = 24;
 
@@ -27,7 +30,8 @@ pub(crate) struct Header {
     pub sequence: u64,
     /// Number of rows of each level.
     pub rows: Vec<u64>,
-    /// Number of bytes of each byte column; with `Form::Kinds`, rows of one of its messages.
+    /// Number of bytes of each byte column; with `Form::Kinds`, rows of one of its messages, or
+    /// [`LONG`] and bytes.
     pub bytes: Vec<u64>,
     /// For each column: whether the batch has it.
     pub present: Vec<bool>,

@@ -7,9 +7,10 @@ use libdrdma::{MemoryRegion, Values, ViewTable};
 
 use crate::{
     Foreign, Passage, SendError, Why,
+    header::{Header, LONG},
     layout::{LENGTH_WIDTH, VIEW_WIDTH},
     parts::{Bytes, INLINE},
-    posts::Posts,
+    posts::{Post, Posts},
     selection::{Selection, for_each_row},
 };
 
@@ -100,8 +101,16 @@ impl Bytes {
     }
 
     /// How entries and bytes get on the wire, and how many bytes they are, for a plan. `lies` returns the passage of a
-    /// buffer that is sent as it lies.
-    pub fn planned(&self, lies: impl Fn(&[u8]) -> Passage) -> [(Passage, usize); 2] {
+    /// buffer that is sent as it lies. Messages have `limit` bytes.
+    pub fn planned(&self, limit: usize, lies: impl Fn(&[u8]) -> Passage) -> [(Passage, usize); 2] {
+        if (0..self.rows()).any(|row| LENGTH_WIDTH + self.len(row) > limit) {
+            let total = (0..self.rows()).map(|row| self.value(row).len()).sum();
+            let copied = |why| Passage::Copied { why };
+            return [
+                (copied(Why::Offsets), LENGTH_WIDTH * self.rows()),
+                (copied(Why::Lengths), total),
+            ];
+        }
         let foreign = Passage::Copied { why: Why::Foreign };
         let (entries, total) = (self.entries(), self.total());
         let bytes = match self.way(|buffer| lies(buffer) == foreign) {
@@ -183,43 +192,65 @@ impl Posts<'_> {
         })
     }
 
-    /// How many rows of strings share a message: as many as fit into every message of every destination.
-    pub(crate) fn string_rows(
-        &self,
-        bytes: &Bytes,
-        selection: &Selection,
-        path: &str,
-    ) -> Result<u32, SendError> {
+    /// How many rows of strings share a message: as many as fit into every message of every destination. `None` if a
+    /// value does not fit in a message.
+    pub(crate) fn string_rows(&self, bytes: &Bytes, selection: &Selection) -> Option<u32> {
         let limit = self.format.message_bytes();
         let len = |row: usize| LENGTH_WIDTH + bytes.len(row);
-        let total: usize = (0..bytes.rows()).map(len).sum();
+        let (mut total, mut longest) = (0, LENGTH_WIDTH);
+        for len in (0..bytes.rows()).map(len) {
+            total += len;
+            longest = longest.max(len);
+        }
         let whole = bytes.rows().min(u32::MAX as usize);
         if total <= limit {
-            return Ok(whole as u32);
+            return Some(whole as u32);
         }
-        let mut rows = (limit / (total / bytes.rows()).max(1)).clamp(1, whole);
-        loop {
+        if longest > limit {
+            return None;
+        }
+        let by_mean = (limit / (total / bytes.rows()).max(1)).clamp(1, whole);
+        // Values of about the same length need no look at each message: so many always fit.
+        let by_longest = (limit / longest).clamp(1, whole);
+        let mut rows = if 2 * by_longest >= by_mean { by_longest } else { by_mean };
+        while rows > by_longest {
             // Of each destination: the rows and the bytes of the message that is filled.
             let mut filled = vec![(0, 0); self.targets.partitions().len()];
-            let mut too_long = None;
+            let mut fits = true;
             for_each_row(selection, bytes.rows(), self.targets, |destination, row| {
                 let (count, sum) = &mut filled[destination];
                 if *count == rows {
                     (*count, *sum) = (0, 0);
                 }
                 (*count, *sum) = (*count + 1, *sum + len(row));
-                if *sum > limit {
-                    too_long = too_long.or(Some(row));
-                }
+                fits &= *sum <= limit;
             });
-            match too_long {
-                None => return Ok(rows as u32),
-                Some(_) if rows > 1 => rows /= 2,
-                Some(row) => {
-                    let (path, len) = (path.to_owned(), bytes.len(row));
-                    return Err(SendError::LongString { path, row, len, limit });
-                }
+            if fits {
+                break;
             }
+            rows = (rows / 2).max(by_longest);
         }
+        Some(rows as u32)
+    }
+
+    /// Requests for strings of which one is longer than a message: their lengths, then their bytes, which are copied.
+    pub(crate) fn long_strings(
+        &mut self,
+        (level, number): (usize, usize),
+        selected: &[Arc<MemoryRegion>],
+        (destinations, headers): (&[usize], &mut [Header]),
+        posts: &mut Vec<Post>,
+    ) -> Result<(), SendError> {
+        let (format, parts, selection) = (self.format, self.parts, &self.shares.selections[level]);
+        let (bytes, path) = (&parts.bytes[number], &format.layout.bytes[number].path);
+        let lengths = self.copier.value_lengths(bytes, path)?;
+        let memory = self.register(lengths, path)?;
+        let lengths = Column { memory, width: LENGTH_WIDTH as u64, values: None };
+        let rows = (format.message_bytes() / LENGTH_WIDTH) as u32;
+        posts.push(self.group(level, selected, &[lengths], destinations, rows)?);
+        let gathered = self.copier.gather_values(bytes, selection, self.targets)?;
+        self.byte_column(gathered, path, destinations, posts, |destination, bytes| {
+            headers[destination].bytes[number] = LONG | bytes;
+        })
     }
 }

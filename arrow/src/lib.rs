@@ -106,7 +106,9 @@
 //! | `Utf8View`, `BinaryView`, `Utf8`, `Binary`, `LargeUtf8`, `LargeBinary` | offsets or views, and what they lead to, as they lie |
 //! | `Boolean`, validity | the bits as they lie; of a dictionary's values those that do not begin with a byte are copied |
 //!
-//! Nulls are followed like other rows, so that their views must lead to bytes, too, as Arrow's own checks demand.
+//! Nulls are followed like other rows, so that their views must lead to bytes, too, as Arrow's own checks demand. A
+//! batch's column of strings one of which is longer than a message is copied, its lengths and its bytes; its other
+//! columns are not.
 //!
 //! With [`Form::Appended`] all columns have a fixed width, and travel in the same messages, row by row. The card at the other end puts
 //! them into columns (an append region), so that one request and one message a destination do for a batch that is eleven
@@ -138,8 +140,10 @@
 //! row, and the receiver copies them to columns. A view's buffer and offset are the sender's, and mean
 //! nothing: long values come in the order of the rows. Lengths are those of rows that are null as well.
 //!
-//! With [`Form::Kinds`] bits travel as bits, the first being the least significant of a byte; and the messages of a column of
-//! strings have a number of rows that the header says: their lengths, then their bytes. Views are made anew by the receiver.
+//! With [`Form::Kinds`] bits travel as bits, the first being the least significant of a byte; and the messages of a
+//! column of strings have a number of rows that the header says: their lengths, then their bytes. Views are made anew
+//! by the receiver. If a string is longer than a message, the header says so, and the column comes as all lengths, then
+//! all bytes.
 //!
 //! Rows that are appended ([`Form::Appended`]) have no header: a message is whole rows of all columns of the schema, in its order,
 //! with a byte of validity before each that can be null. Its immediate data are half of the format's fingerprint.

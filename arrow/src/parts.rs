@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 
 use crate::{
     SendError,
-    layout::{Kind, Layout, Node},
+    layout::{Kind, LENGTH_WIDTH, Layout, Node, VIEW_WIDTH},
 };
 
 /// Bytes of a value that stand in its view.
@@ -116,6 +116,18 @@ impl Bytes {
             Self::Offsets { offsets, values } => &values[offsets.range(row)],
             Self::Views { nulls: Some(nulls), .. } if nulls.is_null(row) => &[],
             Self::Views { views, buffers, .. } => behind(views[row], buffers),
+        }
+    }
+
+    /// A row's value, of which a view may have a part; none of a null.
+    pub fn value(&self, row: usize) -> &[u8] {
+        match self {
+            Self::Offsets { offsets, values } => &values[offsets.range(row)],
+            Self::Views { nulls: Some(nulls), .. } if nulls.is_null(row) => &[],
+            Self::Views { views, buffers, .. } => match views[row] as u32 as usize {
+                len @ 0..=INLINE => &views.inner()[VIEW_WIDTH * row + LENGTH_WIDTH..][..len],
+                _ => behind(views[row], buffers),
+            },
         }
     }
 

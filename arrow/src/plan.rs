@@ -5,7 +5,8 @@ use std::fmt;
 use libdrdma::ProtectionDomain;
 
 use crate::{
-    layout::{ByteColumn, Layout, Part},
+    Format,
+    layout::{ByteColumn, Part},
     parts::{Bytes, Growth, Parts, Source},
     posts::bytes_of,
 };
@@ -122,11 +123,12 @@ impl Plan {
 
 /// Plans how each part of a batch gets on the wire.
 pub(crate) fn plan(
-    layout: &Layout,
+    format: &Format,
     parts: &Parts,
     pd: &ProtectionDomain,
     foreign: Foreign,
 ) -> Plan {
+    let layout = &format.layout;
     let lies = |bytes: &[u8]| match foreign {
         _ if pd.is_in_arena(bytes) => Passage::AsItLies,
         Foreign::Copy => Passage::Copied { why: Why::Foreign },
@@ -142,7 +144,7 @@ pub(crate) fn plan(
     let strings = |column: &ByteColumn, source: &Bytes| match sent[column.level] {
         _ if !layout.kinds => None,
         0 => Some([(Passage::LeftOut, 0); 2]),
-        _ => Some(source.planned(lies)),
+        _ => Some(source.planned(format.message_bytes(), lies)),
     };
     let strings: Vec<_> = layout
         .bytes

@@ -201,7 +201,11 @@ impl Posts<'_> {
         let (format, parts, shares) = (self.format, self.parts, self.shares);
         let columns = format.layout.bytes.iter().zip(&parts.bytes).enumerate();
         for (number, (column, bytes)) in columns.filter(|(_, (column, _))| column.level == level) {
-            let rows = self.string_rows(bytes, &shares.selections[level], &column.path)?;
+            let Some(rows) = self.string_rows(bytes, &shares.selections[level]) else {
+                let to = (destinations, &mut *headers);
+                self.long_strings((level, number), selected, to, posts)?;
+                continue;
+            };
             let strings = self.strings(bytes, &column.path)?;
             posts.push(self.group(level, selected, &[strings], destinations, rows)?);
             for destination in destinations {
@@ -212,7 +216,7 @@ impl Posts<'_> {
     }
 
     /// The request for columns whose rows go to destinations as the level's selection says.
-    fn group(
+    pub(crate) fn group(
         &self,
         level: usize,
         selected: &[Arc<MemoryRegion>],
@@ -284,25 +288,41 @@ impl Posts<'_> {
         let selection = &self.shares.selections[level];
         let columns = format.layout.bytes.iter().zip(&parts.bytes).enumerate();
         for (number, (column, bytes)) in columns.filter(|(_, (column, _))| column.level == level) {
-            let (buffer, ranges) = self.gather(bytes, selection)?;
-            let mut shares = Vec::with_capacity(destinations.len());
-            let mut memory = None;
-            for destination in destinations {
-                let range = ranges[*destination].clone();
-                headers[*destination].bytes[number] = range.len() as u64;
-                if range.is_empty() {
-                    continue;
-                }
-                if memory.is_none() {
-                    memory = Some(self.register(buffer.clone(), &column.path)?);
-                }
-                let memory = memory.as_ref().expect("it was made");
-                shares.push((*destination, run(memory, range, format.message_bytes())?));
+            let gathered = self.gather(bytes, selection)?;
+            self.byte_column(gathered, &column.path, destinations, posts, |destination, bytes| {
+                headers[destination].bytes[number] = bytes;
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The request for the bytes of a byte column, of which each destination gets a range. `note` is told how many
+    /// bytes a destination gets.
+    pub(crate) fn byte_column(
+        &mut self,
+        (buffer, ranges): (Buffer, Vec<Range<usize>>),
+        path: &str,
+        destinations: &[usize],
+        posts: &mut Vec<Post>,
+        mut note: impl FnMut(usize, u64),
+    ) -> Result<(), SendError> {
+        let mut shares = Vec::with_capacity(destinations.len());
+        let mut memory = None;
+        for destination in destinations {
+            let range = ranges[*destination].clone();
+            note(*destination, range.len() as u64);
+            if range.is_empty() {
+                continue;
             }
-            if !shares.is_empty() {
-                let (row_mask, messages) = (RowMask::Period, Messages::OF_A_ROW);
-                posts.push(Post::Shared { shares, row_mask, messages });
+            if memory.is_none() {
+                memory = Some(self.register(buffer.clone(), path)?);
             }
+            let memory = memory.as_ref().expect("it was made");
+            shares.push((*destination, run(memory, range, self.format.message_bytes())?));
+        }
+        if !shares.is_empty() {
+            let (row_mask, messages) = (RowMask::Period, Messages::OF_A_ROW);
+            posts.push(Post::Shared { shares, row_mask, messages });
         }
         Ok(())
     }

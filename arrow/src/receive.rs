@@ -126,6 +126,27 @@ impl Receiver {
         self.streams.remove(&queue_pair);
     }
 
+    /// Begins anew, with batches of another format, in the same memory: connections that were made before are closed,
+    /// and others are made with the same [`queue`](Self::queue). What was received stays as it is.
+    ///
+    /// Returns false, and changes nothing, if the receiver is not as good as a new one, or does not fit: messages or
+    /// parts of a batch have come that nobody has taken, a message was no batch or failed, or the format's messages are
+    /// longer than those before or are appended rows. Such a receiver should be dropped.
+    #[must_use = "a receiver that did not begin anew is of no use"]
+    pub fn begin_anew(&mut self, format: &Format) -> bool {
+        let is_whole = |stream: &Option<Stream>| stream.as_ref().is_some_and(Stream::is_whole);
+        let nothing_waits = self.taken.is_empty() && !self.completions.may_have_completion();
+        let fits = format.form() != Form::Appended
+            && format.message_bytes() <= self.format.message_bytes();
+        if !(fits && nothing_waits && self.lost == 0 && self.streams.values().all(is_whole)) {
+            return false;
+        }
+        self.format = format.clone();
+        self.streams.clear();
+        self.copied = 0;
+        true
+    }
+
     /// Takes what has arrived, until a batch is complete. Slabs that are free are posted. It does not wait:
     /// `None` says that no batch is complete.
     ///

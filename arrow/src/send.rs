@@ -90,7 +90,7 @@ impl Sender {
     pub fn plan(&self, batch: &RecordBatch) -> Result<Plan, SendError> {
         self.check(batch)?;
         let parts = Parts::of(&self.format.layout, batch)?;
-        Ok(plan(&self.format.layout, &parts, &self.pd, self.foreign))
+        Ok(plan(&self.format, &parts, &self.pd, self.foreign))
     }
 
     /// What was sent to that queue pair's peer is forgotten: it was connected anew. The receiver must forget

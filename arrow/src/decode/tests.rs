@@ -84,6 +84,33 @@ fn strings_of_kinds_have_their_lengths_in_front() {
 }
 
 #[test]
+fn strings_longer_than_a_message_come_behind_their_lengths() {
+    for data_type in [DataType::Utf8, DataType::Utf8View] {
+        let format = with_form(data_type.clone(), Form::Kinds);
+        let text = "x".repeat(101);
+        let head = header(&format, &[2], &[LONG | 103]);
+        let messages = [&lengths(&[101, 2])[..], &text.as_bytes()[..100], b"xyz"];
+        let batch = receive(&format, &head, &messages).unwrap().unwrap();
+        let found = batch.column(0);
+        let found: Vec<_> = match data_type {
+            DataType::Utf8 => found.as_string::<i32>().iter().collect(),
+            _ => found.as_string_view().iter().collect(),
+        };
+        assert_eq!(found, [Some(text.as_str()), Some("yz")]);
+        let none = header(&format, &[2], &[LONG]);
+        let batch = receive(&format, &none, &[&lengths(&[0, 0])]).unwrap().unwrap();
+        assert_eq!(batch.num_rows(), 2);
+        let wrong = [&lengths(&[101, 3])[..], &text.as_bytes()[..100], b"xyz"];
+        assert_eq!(
+            fails(&format, &head, &wrong),
+            "column `c`: the lengths add up to 104, and 103 bytes or elements follow"
+        );
+        let short = "column `c`: a message of 4 B where 8 were due";
+        assert_eq!(fails(&format, &head, &[&lengths(&[101])]), short);
+    }
+}
+
+#[test]
 fn bits_of_kinds_fill_bytes() {
     let format = with_form(DataType::Boolean, Form::Kinds);
     let head = header(&format, &[11], &[]);

@@ -149,6 +149,39 @@ fn batches_stay_when_their_receiver_of_appended_rows_is_gone() {
 }
 
 #[test]
+fn a_receiver_of_appended_rows_begins_anew_where_it_was() {
+    let mut lab = lab(80, (2, 4, 8192));
+    let format = lab.appenders[0].format().clone();
+    let kept = pass(&mut lab, &numbers(0, 15));
+    for first in 1..20 {
+        assert!(lab.appenders[0].begin_anew(&format));
+        lab.replace_connection(0, &format);
+        let received = pass(&mut lab, &numbers(100 * first, 15));
+        assert_eq!(concat_batches(&number_schema(), &received).unwrap(), numbers(100 * first, 15));
+    }
+    assert_eq!(concat_batches(&number_schema(), &kept).unwrap(), numbers(0, 15));
+}
+
+#[test]
+fn a_receiver_of_appended_rows_does_not_begin_anew_with_anything_left() {
+    let mut lab = lab(80, (2, 4, 8192));
+    let format = lab.appenders[0].format().clone();
+    let other = make::schema(&[DataType::Int64]);
+    let other = Format::with_form(other, 80, Form::Appended).unwrap();
+    assert!(!lab.appenders[0].begin_anew(&other), "nulls have a column more");
+    let _ = lab.send(&numbers(0, 10), &Selection::All).unwrap();
+    while lab.step() {}
+    assert!(!lab.appenders[0].begin_anew(&format), "rows that nobody has taken");
+    assert_eq!(lab.run_appended().remove(0).remove(0).unwrap(), numbers(0, 10));
+    assert!(lab.appenders[0].begin_anew(&format));
+    // Rows of another format.
+    lab.replace_connection(0, &other);
+    let _ = lab.send(&numbers(0, 3), &Selection::All).unwrap();
+    lab.run_appended().remove(0).remove(0).unwrap_err();
+    assert!(!lab.appenders[0].begin_anew(&format));
+}
+
+#[test]
 fn lost_frames_of_appended_rows_are_sent_again() {
     let mut lab = lab(4000, (2, 2, 8192));
     lab.lost = |frame| frame % 7 == 3;

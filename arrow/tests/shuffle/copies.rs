@@ -138,16 +138,44 @@ fn a_receiver_of_kinds_copies_neither_bits_nor_strings() {
 }
 
 #[test]
-fn a_string_that_is_longer_than_a_message_is_refused_by_form_kinds() {
-    let names: ArrayRef = Arc::new(StringArray::from(vec!["a".repeat(96), "b".repeat(97)]));
-    let batch = RecordBatch::try_from_iter([("name", names)]).unwrap();
-    let format = Format::with_form(batch.schema(), 100, Form::Kinds).unwrap();
-    let mut lab = Lab::new(&format, 2, 4);
-    let error = lab.send(&batch, &vec![0_u8, 1].into()).unwrap_err().to_string();
-    let said = "column `name`: the value of row 1 has 97 B, and the longest message 100 with 4 B of a length";
-    assert_eq!(error, said);
-    let (_, received) = lab.shuffle(&batch.slice(0, 1), &vec![0_u8].into());
-    assert_eq!(received[0], Some(batch.slice(0, 1)));
+fn strings_that_are_longer_than_a_message_are_copied_and_their_columns_neighbours_are_not() {
+    let names = ["a".repeat(96), "b".repeat(97), "short".into(), "c".repeat(250), String::new()];
+    let names = names.map(Some).into_iter().chain([None, Some("behind a null".into())]);
+    let names: Vec<Option<String>> = names.collect();
+    let rows = names.len();
+    let total: usize = names.iter().flatten().map(String::len).sum();
+    let neighbour = || -> ArrayRef {
+        Arc::new((0..rows).map(|row| Some(format!("neighbour {row}"))).collect::<StringArray>())
+    };
+    let arrays: [ArrayRef; 3] = [
+        Arc::new(StringArray::from(names.clone())),
+        Arc::new(LargeStringArray::from(names.clone())),
+        Arc::new(StringViewArray::from_iter(names.iter().map(Option::as_deref))),
+    ];
+    for names in arrays {
+        let columns = [("name", names, true), ("neighbour", neighbour(), true)];
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+        let format = Format::with_form(batch.schema(), 100, Form::Kinds).unwrap();
+        let mut lab = Lab::with(&format, 2, 16, Foreign::Register);
+        let batch = placed(&lab, &batch);
+        let ids = vec![0_u8, 1, 1, 0, 1, 0, 0];
+        let ids = Selection::Ids(lab.arena.copy(&ids).unwrap().into());
+        let plan = lab.sender.plan(&batch).unwrap();
+        let (sent, received) = lab.shuffle(&batch, &ids);
+        let expected =
+            BTreeMap::from([(Why::Offsets, 4 * rows as u64), (Why::Lengths, total as u64)]);
+        assert_eq!((&sent.copied, plan.copied()), (&expected, sent.copied_bytes()));
+        assert_eq!(received[0], taken(&batch, &[0, 3, 5, 6]));
+        assert_eq!(received[1], taken(&batch, &[1, 2, 4]));
+        // Without the long ones nothing is copied.
+        let (sent, received) = lab.shuffle(&batch.slice(4, 3), &slice(&ids, 4, 3));
+        assert_eq!(sent.copied, BTreeMap::new());
+        assert_eq!(received[0], taken(&batch, &[5, 6]));
+        // To everybody, each is copied once.
+        let (sent, received) = lab.shuffle(&batch, &Selection::All);
+        assert_eq!(sent.copied, expected);
+        assert_eq!(received, vec![Some(batch.clone()); 2]);
+    }
 }
 
 #[test]

@@ -129,6 +129,27 @@ impl Lab {
         end.connect(&attributes(1, pair.qpn())).unwrap();
     }
 
+    /// Closes the connection to that receiver and makes another one with its queue, for batches of this format.
+    pub fn replace_connection(&mut self, receiver: usize, format: &Format) {
+        let (from, to) = (&self.nodes[0], &self.nodes[receiver + 1]);
+        let queue = match self.receivers.get(receiver) {
+            Some(receiver) => receiver.queue(),
+            None => self.appenders[receiver].queue(),
+        };
+        let end = to.pd.queue_pair(&to.cq).shared_receive_queue(queue).build().unwrap();
+        self.ends[receiver] = end;
+        self.pairs[receiver] = from.pd.queue_pair(&from.cq).build().unwrap();
+        self.sender = Sender::new(format.clone(), &from.pd, &self.arena, Foreign::Copy);
+        self.connect_anew(receiver);
+    }
+
+    /// Connects the queue pairs of that receiver once more, for batches of this format.
+    pub fn reuse_connection(&mut self, receiver: usize, format: &Format) {
+        let pd = &self.nodes[0].pd;
+        self.sender = Sender::new(format.clone(), pd, &self.arena, Foreign::Copy);
+        self.connect_anew(receiver);
+    }
+
     /// Posts a batch; receiver `i` gets partition `i`.
     pub fn send(
         &mut self,

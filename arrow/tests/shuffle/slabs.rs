@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::DataType;
-use drdma_arrow::{Format, Selection};
+use drdma_arrow::{Form, Format, Selection};
 use libdrdma::{Contiguous, QueuePair, Status, WorkRequest};
 
 use crate::{lab::Lab, make};
@@ -163,4 +163,76 @@ fn a_message_that_is_too_long_fails_and_its_slab_is_not_used_again() {
     lab.receivers[0].forget(lab.ends[0].index());
     let (_, received) = lab.shuffle(&batch(0, 10), &Selection::All);
     assert_eq!(received[0], Some(batch(0, 10)));
+}
+
+#[test]
+fn a_receiver_that_begins_anew_is_as_good_as_a_new_one() {
+    let mut lab = lab(4096, 8);
+    let (_, mut kept) = lab.shuffle(&batch(0, 100), &Selection::All);
+    let kept = kept.remove(0).unwrap();
+    let names: ArrayRef = Arc::new(StringArray::from(vec!["one", "two"]));
+    let names = RecordBatch::try_new(make::schema(&[DataType::Utf8]), vec![names]).unwrap();
+    let format = Format::new(names.schema(), 1000).unwrap();
+    for connection in 0..4 {
+        assert!(lab.receivers[0].begin_anew(&format));
+        assert_eq!(lab.receivers[0].copied_bytes(), 0);
+        match connection % 2 {
+            // Batches are counted from the first again, whatever came on a queue pair of the same number.
+            0 => lab.reuse_connection(0, &format),
+            _ => lab.replace_connection(0, &format),
+        }
+        for _ in 0..10 {
+            let (_, received) = lab.shuffle(&names, &Selection::All);
+            assert_eq!(received, [Some(names.clone())]);
+        }
+        assert_eq!(kept, batch(0, 100), "it has its slab for itself");
+    }
+    drop(kept);
+    assert!(lab.receivers[0].poll().unwrap().is_none());
+    assert_eq!(lab.receivers[0].posted(), 8, "no slab was lost");
+}
+
+#[test]
+fn a_receiver_with_anything_left_does_not_begin_anew() {
+    let format = Format::new(make::schema(&[DataType::Int64]), 64).unwrap();
+    // A batch that nobody has taken.
+    let mut lab = Lab::new(&format, 1, 8);
+    let _ = lab.send(&batch(0, 10), &Selection::All).unwrap();
+    while lab.step() {}
+    assert!(!lab.receivers[0].begin_anew(&format));
+    assert_eq!(lab.run()[0], [batch(0, 10)]);
+    assert!(lab.receivers[0].begin_anew(&format));
+    // A header whose batch is lost.
+    lab.replace_connection(0, &format);
+    lab.frames = 0;
+    lab.lost = |frame| frame > 1;
+    let _ = lab.send(&batch(0, 10), &Selection::All).unwrap();
+    assert!(lab.run()[0].is_empty());
+    assert!(!lab.receivers[0].begin_anew(&format));
+    // What is no batch.
+    let mut lab = Lab::new(&format, 1, 8);
+    let mut pair = lab.pairs.remove(0);
+    send_raw(&lab, &mut pair, vec![7; 33]);
+    lab.pairs.push(pair);
+    let _ = lab.try_run().remove(0).remove(0).unwrap_err();
+    assert!(!lab.receivers[0].begin_anew(&format));
+    // A message that failed; its slab is lost.
+    let mut lab = Lab::new(&format, 1, 8);
+    let mut pair = lab.pairs.remove(0);
+    send_raw(&lab, &mut pair, vec![7; 65]);
+    lab.pairs.push(pair);
+    let _ = lab.try_run().remove(0).remove(0).unwrap_err();
+    assert!(!lab.receivers[0].begin_anew(&format));
+}
+
+#[test]
+fn a_receiver_does_not_begin_anew_with_what_it_has_no_room_for() {
+    let mut lab = lab(1000, 4);
+    let schema = make::schema(&[DataType::Int64]);
+    let longer = Format::new(schema.clone(), 1001).unwrap();
+    assert!(!lab.receivers[0].begin_anew(&longer));
+    let appended = Format::with_form(schema, 1000, Form::Appended).unwrap();
+    assert!(!lab.receivers[0].begin_anew(&appended));
+    let (_, received) = lab.shuffle(&batch(0, 10), &Selection::All);
+    assert_eq!(received[0], Some(batch(0, 10)), "it goes on as before");
 }
