@@ -11,6 +11,8 @@
 //! | `consumer` | the other end: streams of batches, one a partition |
 //! | `control` | messages between the ends beside the rows |
 //! | `counts` | metrics of a task's output |
+//! | `together` | rows for tasks of the same worker, put together |
+//! | `kept` | queues and memory that the next exchange uses |
 //! | `site` | what the exchanges of a worker share |
 
 pub(crate) mod backlog;
@@ -19,10 +21,12 @@ pub(crate) mod control;
 mod counts;
 pub mod gather;
 mod ids;
+mod kept;
 mod outbox;
 pub(crate) mod producer;
 pub(crate) mod site;
 pub(crate) mod spill;
+mod together;
 
 pub use ids::partition_ids;
 

@@ -23,6 +23,8 @@ use datafusion::{
 use datafusion_distributed::BroadcastExec;
 use tokio::sync::watch;
 
+use drdma_arrow::Form;
+
 use crate::passage;
 
 /// Partitions of an exchange, at most: a partition's id is a byte.
@@ -69,7 +71,7 @@ impl DrdmaSendExec {
     pub fn of_head(head: &Arc<dyn ExecutionPlan>) -> Option<Self> {
         let can = |partitions| {
             partitions <= MAX_PARTITIONS
-                && passage::format(&head.schema()).is_ok_and(|f| f.is_some())
+                && passage::format(&head.schema(), Form::Columns).is_ok_and(|f| f.is_some())
         };
         if let Some(repartition) = head.downcast_ref::<RepartitionExec>() {
             let Partitioning::Hash(exprs, partitions) = repartition.partitioning() else {
@@ -128,7 +130,7 @@ impl DisplayAs for DrdmaSendExec {
                 write!(f, "{}: consumers={consumers}, partitions={partitions}", self.name())?;
             }
         }
-        write!(f, ", {}", passage::Passages::of(&self.schema(), self.is_broadcast()))
+        write!(f, ", {}", passage::Passages::of(&self.schema()))
     }
 }
 

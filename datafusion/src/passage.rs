@@ -10,19 +10,19 @@ pub(crate) const MESSAGE_BYTES: usize = 16 << 10;
 /// Bytes of the longest message of appended rows: as a rule, a partition's share of a batch of 8,192 rows fits.
 pub const APPENDED_BYTES: usize = 64 << 10;
 
-/// The format of batches of a schema. `None`: rows without columns have none.
+/// The format of batches of a schema, in this form. `None`: rows without columns have none.
 ///
 /// All fields are nullable in it, whatever the schema says.
 ///
 /// # Errors
 /// A type that has no form in messages, or values longer than a message.
-pub(crate) fn format(schema: &SchemaRef) -> Result<Option<Format>, FormatError> {
+pub(crate) fn format(schema: &SchemaRef, form: Form) -> Result<Option<Format>, FormatError> {
     if schema.fields().is_empty() {
         return Ok(None);
     }
     let nullable = |field: &Arc<Field>| field.as_ref().clone().with_nullable(true);
     let fields: Vec<Field> = schema.fields().iter().map(nullable).collect();
-    Format::with_form(Arc::new(Schema::new(fields)), MESSAGE_BYTES, Form::Columns).map(Some)
+    Format::with_form(Arc::new(Schema::new(fields)), MESSAGE_BYTES, form).map(Some)
 }
 
 /// The format of rows that a consumer's card appends, whose fields are null where the schema says so. `None`: not all
@@ -31,7 +31,8 @@ pub fn appended_format(schema: &SchemaRef) -> Option<Format> {
     Format::with_form(schema.clone(), APPENDED_BYTES, Form::Appended).ok()
 }
 
-/// Which columns are read where they lie and which are copied, for `EXPLAIN`.
+/// Which columns are read where they lie and which are copied, for `EXPLAIN`. A column of strings one of which is
+/// longer than a message is copied, and so is what lies in no arena; that is not known before there are rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Passages {
     /// Columns that the card reads where they lie.
@@ -41,29 +42,21 @@ pub struct Passages {
 }
 
 impl Passages {
-    /// Passages of a schema's columns. In a broadcast, strings with offsets are sent as they lie.
-    pub fn of(schema: &Schema, broadcast: bool) -> Self {
+    /// Passages of a schema's columns, for cards that follow strings and pack bits ([`Form::Kinds`]).
+    pub fn of(schema: &Schema) -> Self {
         let mut passages = Self::default();
         for field in schema.fields() {
-            passages.add(field.name(), field.data_type(), broadcast);
+            passages.add(field.name(), field.data_type());
         }
         passages
     }
 
-    fn add(&mut self, name: &str, data_type: &DataType, broadcast: bool) {
+    fn add(&mut self, name: &str, data_type: &DataType) {
         let what = match data_type {
-            DataType::Boolean => "bits",
-            DataType::Utf8View | DataType::BinaryView => "values over 12 B",
-            DataType::Utf8 | DataType::Binary | DataType::LargeUtf8 | DataType::LargeBinary => {
-                match broadcast {
-                    true => "offsets",
-                    false => "offsets and values",
-                }
-            }
             DataType::List(_) | DataType::LargeList(_) | DataType::Map(..) => "offsets and ids",
             DataType::Struct(fields) => {
                 for field in fields {
-                    self.add(&format!("{name}.{}", field.name()), field.data_type(), broadcast);
+                    self.add(&format!("{name}.{}", field.name()), field.data_type());
                 }
                 return;
             }
@@ -95,14 +88,15 @@ mod tests {
     #[test]
     fn columns_say_what_of_them_is_copied() {
         let inner = Field::new("x", DataType::Boolean, true);
+        let item = Field::new("item", DataType::Utf8View, true);
         let schema = schema(vec![
             Field::new("a", DataType::Int64, false),
             Field::new("b", DataType::Utf8, true),
             Field::new("c", DataType::Struct(vec![inner].into()), true),
+            Field::new("d", DataType::List(item.into()), true),
         ]);
-        let text = |broadcast| Passages::of(&schema, broadcast).to_string();
-        assert_eq!(text(false), "as_they_lie=[a], copied=[b: offsets and values, c.x: bits]");
-        assert_eq!(text(true), "as_they_lie=[a], copied=[b: offsets, c.x: bits]");
+        let text = Passages::of(&schema).to_string();
+        assert_eq!(text, "as_they_lie=[a, b, c.x], copied=[d: offsets and ids]");
     }
 
     #[test]
@@ -118,8 +112,8 @@ mod tests {
 
     #[test]
     fn rows_without_columns_have_no_format_and_neither_have_long_values() {
-        assert!(format(&schema(vec![])).unwrap().is_none());
+        assert!(format(&schema(vec![]), Form::Kinds).unwrap().is_none());
         let wide = DataType::FixedSizeBinary(MESSAGE_BYTES as i32 + 1);
-        format(&schema(vec![Field::new("a", wide, false)])).unwrap_err();
+        format(&schema(vec![Field::new("a", wide, false)]), Form::Kinds).unwrap_err();
     }
 }

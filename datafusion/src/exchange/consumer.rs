@@ -14,7 +14,7 @@ use datafusion::{
     error::DataFusionError,
     physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, Time},
 };
-use drdma_arrow::{AppendReceiver, ReceiveError, Receiver};
+use drdma_arrow::{AppendReceiver, Form, ReceiveError, Receiver};
 use futures::{Stream, stream::BoxStream};
 use libdrdma::{CompletionQueue, KeptRegionError, QueuePair};
 use tokio::{
@@ -239,7 +239,7 @@ async fn try_run(
     control.say(&[ToProducer::Open { task, start, end, partitions, from }]).await?;
 
     let (schema, mut inbox) = match hear(messages.recv().await, wanted, &peer)? {
-        ToConsumer::Accept { schema, message_bytes, address, may_append } => {
+        ToConsumer::Accept { schema, message_bytes, address, may_append, kinds } => {
             let schema = read_schema(&schema)?;
             if message_bytes != passage::MESSAGE_BYTES {
                 let what =
@@ -248,8 +248,9 @@ async fn try_run(
             }
             let inbox = match address {
                 Some(address) => {
-                    let mut inbox =
-                        Inbox::new(site, &schema, wanted.end - wanted.start, may_append)?;
+                    let count = wanted.end - wanted.start;
+                    let form = if kinds { Form::Kinds } else { Form::Columns };
+                    let mut inbox = Inbox::new(site, &schema, form, count, may_append)?;
                     site.connect(&mut inbox.pairs, &address, &peer)?;
                     let (address, appended) = (site.address(&inbox.pairs), inbox.is_appended());
                     control.say(&[ToProducer::Connect { address, appended }]).await?;
@@ -282,6 +283,9 @@ async fn try_run(
             exchange.count_copies(inbox.copied_bytes());
         }
         if exchange.is_over() {
+            if let Some(inbox) = inbox.filter(|_| exchange.is_whole()) {
+                inbox.keep(site);
+            }
             return Ok(());
         }
         if silent && empty {
@@ -364,6 +368,7 @@ impl Inbox {
     fn new(
         site: &Site,
         schema: &SchemaRef,
+        form: Form,
         partitions: usize,
         may_append: bool,
     ) -> Result<Self, Error> {
@@ -372,11 +377,14 @@ impl Inbox {
             let pairs = pairs.collect::<Result<_, _>>()?;
             return Ok(Self { pairs, receivers: Receivers::Appended(receivers, 0) });
         }
-        let format = passage::format(schema)?.ok_or_else(|| Error::Protocol {
+        let format = passage::format(schema, form)?.ok_or_else(|| Error::Protocol {
             peer: site.name_of(site.number),
             what: "rows without columns do not go by the card".into(),
         })?;
-        let receiver = Receiver::new(format, &site.pd, site.config.slabs)?;
+        let receiver = match site.kept.take_receiver(&format) {
+            Some(receiver) => receiver,
+            None => Receiver::new(format, &site.pd, site.config.slabs)?,
+        };
         let pairs = (0..partitions).map(|_| site.queue_pair(Some(receiver.queue())));
         let pairs = pairs.collect::<Result<_, _>>()?;
         Ok(Self { pairs, receivers: Receivers::Batches(receiver) })
@@ -384,6 +392,19 @@ impl Inbox {
 
     fn is_appended(&self) -> bool {
         matches!(self.receivers, Receivers::Appended(..))
+    }
+
+    /// Closes the connections, over which all has come, and keeps what received it for another exchange.
+    fn keep(self, site: &Site) {
+        let Self { pairs, receivers } = self;
+        drop(pairs);
+        match receivers {
+            Receivers::Batches(receiver) => site.kept.keep_receiver(receiver),
+            Receivers::Appended(receivers, _) => {
+                let messages = messages_of(site, receivers.len());
+                receivers.into_iter().for_each(|one| site.kept.keep_appender(messages, one));
+            }
+        }
     }
 
     /// The next batch that was received, and its partition, counted from the first of the consumer's.
@@ -436,10 +457,20 @@ fn appending(
     partitions: usize,
 ) -> Result<Option<Vec<AppendReceiver>>, Error> {
     let Some(format) = passage::appended_format(schema) else { return Ok(None) };
-    let bytes = site.config.slabs * passage::MESSAGE_BYTES;
-    let messages = (bytes / passage::APPENDED_BYTES / SEGMENTS / partitions).max(LEAST_MESSAGES);
-    let receiver =
-        |_| AppendReceiver::new(format.clone(), &site.pd, SEGMENTS, messages, BATCH_ROWS);
+    let messages = messages_of(site, partitions);
+    let make = || AppendReceiver::new(format.clone(), &site.pd, SEGMENTS, messages, BATCH_ROWS);
+    let receiver = |_| match site.kept.take_appender(&format, messages) {
+        Some(receiver) => Ok(receiver),
+        None => match make() {
+            // Those that are kept may have what is missing.
+            Err(ReceiveError::Kept(KeptRegionError::Exhausted { .. }))
+                if site.kept.give_up_appenders() =>
+            {
+                make()
+            }
+            made => made,
+        },
+    };
     match (0..partitions).map(receiver).collect() {
         Ok(receivers) => Ok(Some(receivers)),
         Err(ReceiveError::Kept(
@@ -447,6 +478,12 @@ fn appending(
         )) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Messages of a segment of a receiver of appended rows, where a consumer has so many partitions.
+fn messages_of(site: &Site, partitions: usize) -> usize {
+    let bytes = site.config.slabs * passage::MESSAGE_BYTES;
+    (bytes / passage::APPENDED_BYTES / SEGMENTS / partitions).max(LEAST_MESSAGES)
 }
 
 /// An exchange that has begun.
@@ -520,6 +557,11 @@ impl Exchange<'_> {
     /// True if no partition has batches to come.
     fn is_over(&self) -> bool {
         self.sinks.iter().all(|sink| sink.is_over)
+    }
+
+    /// True if all rows of all partitions have come.
+    fn is_whole(&self) -> bool {
+        self.sinks.iter().all(|sink| sink.expected == Some(sink.received))
     }
 
     /// True if the number of rows is known of each partition whose stream was not dropped.

@@ -101,6 +101,8 @@ pub(crate) enum ToConsumer {
         address: Option<Address>,
         /// The consumer's card may append the rows.
         may_append: bool,
+        /// Batches come as [`Form::Kinds`](drdma_arrow::Form::Kinds).
+        kinds: bool,
     },
     /// All of a partition's rows were sent.
     End {

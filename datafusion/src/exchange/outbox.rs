@@ -262,6 +262,11 @@ impl Outbox {
         self.waiting.iter().flat_map(|waiting| waiting.left.iter().copied()).collect()
     }
 
+    /// True if a partition may be sent more before its consumer has taken rows.
+    pub fn has_credit(&self, partition: u16) -> bool {
+        self.partitions[usize::from(partition)].under_way < self.budget
+    }
+
     /// True if the next batch should be read.
     pub fn wants_more(&self) -> bool {
         if self.ended {

@@ -8,7 +8,7 @@ use datafusion::{
     execution::{SendableRecordBatchStream, TaskContext},
     physical_plan::metrics::ExecutionPlanMetricsSet,
 };
-use drdma_arrow::{Foreign, Selection, SendError, Sender};
+use drdma_arrow::{Foreign, Form, Selection, SendError, Sender};
 use futures::{
     FutureExt, StreamExt,
     stream::{BoxStream, SelectAll},
@@ -27,6 +27,7 @@ use super::{
     outbox::{Outbox, Over, bytes_of},
     site::{End, Local, Site},
     spill::Spill,
+    together::Together,
 };
 use crate::{Error, cpu, node::Kind, passage};
 
@@ -91,6 +92,8 @@ pub(crate) struct Producer {
     ways: Vec<Option<Way>>,
     consumers: HashMap<u64, Consumer>,
     outbox: Outbox,
+    /// Rows for tasks of the same worker.
+    together: Together,
     spill: Spill,
     /// For each request, by its name: completions that are missing, and its partitions.
     posted: HashMap<u64, (u32, Vec<u16>)>,
@@ -99,6 +102,8 @@ pub(crate) struct Producer {
     /// Numbers of the stage and the task, for errors.
     task: (usize, usize),
     was_full: bool,
+    /// The task ended with an error.
+    failed: bool,
 }
 
 impl Producer {
@@ -118,12 +123,18 @@ impl Producer {
             return Err(Error::Partitions { partitions, limit });
         }
         let schema = inputs[0].schema();
-        let format = passage::format(&schema)?.ok_or_else(|| Error::Protocol {
+        let form = Form::of_card(site.port.context().features());
+        let format = passage::format(&schema, form)?.ok_or_else(|| Error::Protocol {
             peer: site.name_of(site.number),
             what: "rows without columns do not go by the card".into(),
         })?;
-        let cq = site.port.context().completion_queue().entries(SEND_BLOCKS).build()?;
-        let queue = site.pd.shared_send_queue(&cq).send_blocks(SEND_BLOCKS).build()?;
+        let (queue, cq) = match site.kept.take_send_queue() {
+            Some(kept) => kept,
+            None => {
+                let cq = site.port.context().completion_queue().entries(SEND_BLOCKS).build()?;
+                (site.pd.shared_send_queue(&cq).send_blocks(SEND_BLOCKS).build()?, cq)
+            }
+        };
         let sender = |format| Sender::new(format, &site.pd, &site.arena, Foreign::Copy);
         // A broadcast needs no ids, and its rows go as whole columns.
         let is_shuffle = matches!(kind, Kind::Shuffle(..));
@@ -135,6 +146,7 @@ impl Producer {
         let gather = Gather::new(schema.clone(), inputs.len());
         let input = futures::stream::select_all(inputs.into_iter().enumerate().map(number));
         let outbox = Outbox::new(partitions, site.config.budget, site.backlog.clone());
+        let together = Together::new(schema.clone());
         let spill = Spill::new(context, metrics, schema.clone(), task);
         Ok(Self {
             site,
@@ -150,12 +162,14 @@ impl Producer {
             ways: (0..partitions).map(|_| None).collect(),
             consumers: HashMap::new(),
             outbox,
+            together,
             spill,
             posted: HashMap::new(),
             next: 0,
             counts: Counts::new(metrics),
             task,
             was_full: false,
+            failed: false,
         })
     }
 
@@ -170,6 +184,7 @@ impl Producer {
             retire(self, end).await;
             return;
         };
+        self.failed = true;
         let reason = error.to_string();
         for consumer in self.consumers.values() {
             let _ = consumer.replies.send(ToConsumer::Error { reason: reason.clone() });
@@ -200,6 +215,7 @@ impl Producer {
         loop {
             self.complete()?;
             self.send()?;
+            self.hand_over_held()?;
             self.tell();
             if self.outbox.is_done() {
                 return Ok(());
@@ -280,7 +296,9 @@ impl Producer {
         let schema = ipc_schema(&self.schema)?;
         let message_bytes = passage::MESSAGE_BYTES;
         let may_append = self.appender.is_some();
-        let _ = replies.send(ToConsumer::Accept { schema, message_bytes, address, may_append });
+        let kinds = self.sender.format().form() == Form::Kinds;
+        let accept = ToConsumer::Accept { schema, message_bytes, address, may_append, kinds };
+        let _ = replies.send(accept);
         let count = (end - start) as u16;
         let consumer = Consumer { start: start as u16, count, worker, replies, pairs, left: count };
         self.consumers.insert(number, consumer);
@@ -318,6 +336,7 @@ impl Producer {
                 let partition = partition(of)?;
                 self.outbox.close(partition);
                 self.spill.forget(partition);
+                self.together.forget(partition);
                 Ok(())
             }
         }
@@ -498,12 +517,34 @@ impl Producer {
         for partition in partitions {
             let batch = waiting.rows_of(*partition)?;
             self.counts.local_rows.add(batch.num_rows());
-            if let Some(Way::Local(local)) = &self.ways[usize::from(*partition)] {
-                // A consumer that is gone needs no rows.
-                let _ = local.send((*partition, batch));
+            for batch in self.together.push(*partition, batch)? {
+                self.give(*partition, batch);
             }
         }
         Ok(())
+    }
+
+    /// Hands over rows that were held to be put together with others: all if no more are read, and those of partitions
+    /// that are sent no more before these are taken.
+    fn hand_over_held(&mut self) -> Result<(), Error> {
+        let all = !self.outbox.wants_more();
+        for partition in self.together.partitions() {
+            if (all || !self.outbox.has_credit(partition))
+                && let Some(batch) = self.together.flush(partition)?
+            {
+                self.give(partition, batch);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a batch to the task of this worker that reads the partition.
+    fn give(&self, partition: u16, batch: RecordBatch) {
+        if let Some(Way::Local(local)) = &self.ways[usize::from(partition)] {
+            self.counts.local_batches.add(1);
+            // A consumer that is gone needs no rows.
+            let _ = local.send((partition, batch));
+        }
     }
 
     /// Takes completions, and handles those that end a request.
@@ -523,6 +564,17 @@ impl Producer {
             }
         }
         Ok(())
+    }
+
+    /// Drops all but the queues, which are kept if all rows were sent and nothing is under way.
+    fn dismiss(self) {
+        let is_whole = self.outbox.is_done() && self.posted.is_empty() && !self.failed;
+        let Self { site, queue, cq, .. } = self;
+        match is_whole {
+            true => site.kept.keep_send_queue((queue, cq)),
+            // A queue goes before what it completes to.
+            false => drop((queue, cq)),
+        }
     }
 
     fn consumer_of(&self, partition: u16) -> String {
@@ -547,12 +599,13 @@ impl Producer {
     }
 }
 
-/// Drops a producer, and its end when its files are gone.
+/// Drops a producer, and its end when its files are gone. Its queues are kept for another task if it has sent all of
+/// its rows.
 ///
 /// Dropping the send queue waits until the card has done with it: a second, where a peer is silent. The runtime's
 /// threads must be free for other work in that time, such as answering health checks.
 async fn retire(producer: Producer, end: End) {
-    let dropped = tokio::task::spawn_blocking(move || drop((producer, end))).await;
+    let dropped = tokio::task::spawn_blocking(move || drop((producer.dismiss(), end))).await;
     // A cancelled task means that the runtime ends, too.
     if let Err(error) = dropped
         && error.is_panic()

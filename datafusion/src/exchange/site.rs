@@ -23,7 +23,7 @@ use tokio::{
 };
 use url::Url;
 
-use super::{Config, backlog::Backlog, control::Address, spill::Scratch};
+use super::{Config, backlog::Backlog, control::Address, kept::Kept, spill::Scratch};
 use crate::{
     Directory, Error,
     cpu::{self, Usage},
@@ -105,6 +105,8 @@ pub(crate) struct Site {
     pub runtime: Arc<RuntimeEnv>,
     /// Batches that wait in memory to be sent.
     pub backlog: Arc<Backlog>,
+    /// Queues and memory of exchanges that are over.
+    pub kept: Kept,
     /// Directory of the batches that wait on disk.
     pub scratch: Scratch,
     /// Directory of the cluster, as a worker in a process of its own was given it.
@@ -165,6 +167,7 @@ impl Site {
             members,
             runtime,
             backlog,
+            kept: Kept::default(),
             scratch,
             directory,
             link,

@@ -47,6 +47,34 @@ fn every_kind_of_column_comes_as_it_was() {
 }
 
 #[test]
+fn exchanges_that_follow_others_in_their_queues_and_memory_have_the_rows_of_one_process() {
+    let lab = Lab::new().shuffling_joins();
+    for _ in 0..3 {
+        for number in [18, 5, 21] {
+            lab.check(tpch::QUERIES[number - 1]);
+        }
+        // Consumers that do not want all rows, and a task that fails.
+        lab.check(
+            "select count(*) from (select o_custkey, count(*) from orders group by 1 limit 3)",
+        );
+        lab.fails(
+            "select sum(1 / (l_linenumber - l_linenumber)) from lineitem group by l_orderkey",
+        );
+    }
+    lab.comes_to_rest();
+}
+
+#[test]
+fn strings_that_are_longer_than_a_message_come_as_they_were() {
+    let lab = Lab::new();
+    lab.check(
+        "select l_orderkey, max(repeat(l_comment, case when l_orderkey % 100 = 1 then 2000 else 1 end)) as text
+         from lineitem where l_orderkey < 2000 group by l_orderkey",
+    );
+    lab.comes_to_rest();
+}
+
+#[test]
 fn budgets_of_a_byte_and_two_messages_stop_nothing() {
     let mut options = Options::new(3, &crate::MEMORY);
     options.exchange = Config { budget: 1, backlog: 1, slabs: 2, ..Config::default() };
