@@ -13,8 +13,7 @@
 //!
 //! Host memory is divided into aligned blocks of 256 B. A window's *directory* maps up to 112 blocks to *entries*; each
 //! entry has a place in the window and one bit for each of its 64 words. A block that is in the directory is not placed
-//! again, whichever lane and destination asks for it. A window is full with half as many blocks where the request has no
-//! chunks: its destinations take no turns, and its bytes are gathered sooner.
+//! again, whichever lane and destination asks for it.
 //!
 //! **Throughput.** A beat a cycle, plus a cycle if some of its fragments cross into the next block, plus a cycle for
 //! each block but the first that it needs and that its lane does not know (lanes with the same block count once). Of

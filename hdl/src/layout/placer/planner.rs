@@ -138,10 +138,6 @@ pub struct Planner {
     /// The window may be closed between two requests.
     ripe: DFF<Bit>,
     after_end: DFF<Bit>,
-    /// The present request has chunks: its destinations may share blocks.
-    chunks: DFF<Bit>,
-    /// Blocks at which the window is full.
-    most_blocks: Signal<Local, Bits<7>>,
     /// Bit 0: a window was closed in the cycle before; bit 1: in the one before that.
     late: DFF<Bits<2>>,
     /// A probe is on the way.
@@ -216,13 +212,6 @@ impl Logic for Planner {
             && self.reserved.q.val().any()
             && (self.wanted.val() > 112);
 
-        // What destinations share is read once only in one window. A request without chunks has nothing to gain from a
-        // large one: its bytes are gathered when all of the window have arrived.
-        self.most_blocks.next = 56.into();
-        if self.chunks.q.val() {
-            self.most_blocks.next = 112.into();
-        }
-
         // Issue.
         self.issue_question.next = false;
         self.issue_probe.next = false;
@@ -253,7 +242,7 @@ impl Logic for Planner {
                 self.issue_close.next = !self.on_the_way.val();
             } else if !self.need.val().any() {
                 self.issue_beat.next = self.room.val();
-            } else if self.reserved.q.val() < self.most_blocks.val() {
+            } else if self.reserved.q.val() < 112 {
                 self.issue_question.next = self.room.val();
                 self.issue_beat.next = self.room.val() && self.is_last.val();
             } else {
@@ -294,9 +283,6 @@ impl Logic for Planner {
         if self.issue_probe.val() {
             self.probing.d.next = true;
         }
-        if self.piece_valid.val() && self.piece_chunk_start.val() {
-            self.chunks.d.next = true;
-        }
         if self.issue_beat.val() {
             for i in 0..16 {
                 if self.piece_used.val().get_bit(i) {
@@ -310,9 +296,6 @@ impl Logic for Planner {
             self.fresh.d.next = true;
             self.beats.d.next = self.beats.q.val() + 1;
             self.after_end.d.next = self.piece_request_end.val() && self.piece_end.val();
-            if self.piece_request_end.val() && self.piece_end.val() {
-                self.chunks.d.next = false;
-            }
         }
         // A question that found its block did not need the entry.
         self.grow.next = self.issue_question.val();
@@ -378,7 +361,6 @@ impl Logic for Planner {
             self.beats.d.next = 0.into();
             self.idle.d.next = 0.into();
             self.after_end.d.next = false;
-            self.chunks.d.next = false;
             self.late.d.next = 0.into();
             self.probing.d.next = false;
             self.full.d.next = false;

@@ -35,8 +35,7 @@ const APART: u32 = 9 * WORD;
 /// assert_eq!(window.place(0x2_0000).map(|place| (place.offset(), place.bank())), Some((292, 9)));
 /// ```
 ///
-/// The card closes a window when the next beat has no room; and earlier: with 56 blocks where destinations take no
-/// turns, or, where little more would fit, before
+/// The card closes a window when the next beat has no room; and earlier, where little more would fit: before
 /// a stretch of rows that it does not expect to fit any more, behind a request that nothing follows, or where
 /// packed rows ([`ColumnPlacement`](super::ColumnPlacement)) are next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
