@@ -307,8 +307,7 @@ impl WorkerResolver for Urls {
 }
 
 fn session(options: &Options, urls: Vec<Url>) -> Result<SessionContext, Error> {
-    let mut own = SessionOptions::default();
-    own.exchange = options.transport;
+    let own = SessionOptions { exchange: options.transport };
     let config =
         SessionConfig::new().with_target_partitions(options.partitions).with_option_extension(own);
     let routes = Routes::new(urls.clone());
