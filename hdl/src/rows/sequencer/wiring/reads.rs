@@ -106,6 +106,8 @@ impl Sequencer {
             } else {
                 self.route.req_valid.next =
                     self.kinds.read.valid.val() && !self.kinds.read.made.val();
+                // What the reader asked for last may have been for the column path.
+                self.route.req_read.next.purpose.column = false;
                 self.route.req_read.next.purpose.last = true;
                 self.read_req_addr.next = self.kinds.read.addr.val();
                 self.read_req_bytes.next = self.kinds.read.bytes.val();
