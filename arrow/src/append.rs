@@ -192,9 +192,10 @@ impl AppendReceiver {
     /// taken, a message was wrong or failed, or the format is another one. Such a receiver should be dropped.
     #[must_use = "a receiver that did not begin anew is of no use"]
     pub fn begin_anew(&mut self, format: &Format) -> bool {
-        let nothing_waits = self.taken.is_empty() && self.runs.is_empty();
-        let nothing_waits = nothing_waits && !self.completions.may_have_completion();
-        if self.failed || !nothing_waits || format.fingerprint != self.format.fingerprint {
+        let something_waits = !self.taken.is_empty()
+            || !self.runs.is_empty()
+            || self.completions.may_have_completion();
+        if self.failed || something_waits || format.fingerprint != self.format.fingerprint {
             return false;
         }
         self.format = format.clone();

@@ -25,7 +25,7 @@ pub enum Form {
     /// rows to columns.
     Rows,
     /// As [`Columns`](Self::Columns), but bits travel as bits, and strings by rows, their lengths before their bytes:
-    /// the card follows offsets and views, and packs bits, so that nothing of these is copied; but for columns of
+    /// the card follows offsets and views, and packs bits, so that nothing of these is copied, except columns of
     /// strings one of which is longer than a message. It takes a sender's card with [`NEEDS`](Self::NEEDS).
     Kinds,
     /// A message has rows of all columns, and the receiver's card puts them into columns: for an

@@ -82,7 +82,7 @@ impl Sequencer {
     }
 
     /// Reads of requests with kinds of columns, which have the readers for themselves. A window of ids that are made is
-    /// a stretch of keys. It tells the function anew, because windows of two requests may follow one another.
+    /// a stretch of keys that begins anew, because windows of two requests, with two functions, may follow one another.
     #[hdl_gen]
     fn wire_reads_of_kinds(&mut self) {
         self.kinds.read.ready.next = false;
