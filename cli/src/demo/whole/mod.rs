@@ -154,7 +154,7 @@ impl<'a> Shuffle<'a> {
         for (row, owner) in owners.iter().enumerate() {
             rows[usize::from(*owner)].push(row);
         }
-        let loaded = Loaded::new(&self.pd, batch, &owners, receivers)?;
+        let loaded = Loaded::new(&self.pd, batch, receivers)?;
         // Strings are sent first, so that they are there when their rows have arrived.
         for (column, (name, _)) in COLUMNS.iter().enumerate() {
             let Some(region) = loaded.strings(&self.pd, column)? else { continue };

@@ -29,17 +29,11 @@ pub struct Loaded {
     columns: Vec<Arc<MemoryRegion>>,
     /// For each column: memory of the strings outside of their views, if there are any.
     outside: Vec<Option<Arc<MemoryRegion>>>,
-    ids: Arc<MemoryRegion>,
 }
 
 impl Loaded {
     /// Registers a batch of at least one row.
-    pub fn new(
-        pd: &ProtectionDomain,
-        batch: &Batch,
-        owners: &[u16],
-        receivers: usize,
-    ) -> Result<Self, DemoError> {
+    pub fn new(pd: &ProtectionDomain, batch: &Batch, receivers: usize) -> Result<Self, DemoError> {
         let (mut columns, mut outside) = (Vec::new(), Vec::new());
         for values in batch.columns() {
             let (entries, bytes) = match values {
@@ -51,26 +45,28 @@ impl Loaded {
             let bytes = (!bytes.is_empty()).then(|| pd.register(bytes)).transpose()?;
             outside.push(bytes.map(Arc::new));
         }
-        let ids: Vec<u8> = owners.iter().flat_map(|owner| owner.to_le_bytes()).collect();
-        let ids = Arc::new(pd.register(ids)?);
-        Ok(Self { rows: batch.rows() as u64, receivers, columns, outside, ids })
+        Ok(Self { rows: batch.rows() as u64, receivers, columns, outside })
     }
 
-    /// All columns of all rows: numbers and views. The card makes partitions from the keys.
-    pub fn rows(&self) -> Result<PartitionedRegion<'static, u16>, DemoError> {
+    /// All rows, without columns so far. The card makes the partitions from the keys.
+    fn partitioned(&self) -> Partitioned<'static, u16> {
         let key = &self.columns[KEY];
         let width = COLUMNS[KEY].1.width() as u64;
         let by = PartitionKeys::murmur3(self.receivers as u64);
         let by = by.key(key, 0, Values::fixed(width), KeyType::Integer);
+        Partitioned::by(by).rows(self.rows)
+    }
+
+    /// All columns: numbers and views.
+    pub fn rows(&self) -> Result<PartitionedRegion<'static, u16>, DemoError> {
         let columns = self.columns.iter().zip(COLUMNS);
-        let region = columns
-            .fold(Partitioned::by(by).rows(self.rows), |region, (column, (_, kind))| {
-                region.column(column, 0, kind.width() as u64)
-            });
+        let region = columns.fold(self.partitioned(), |region, (column, (_, kind))| {
+            region.column(column, 0, kind.width() as u64)
+        });
         Ok(region.build()?)
     }
 
-    /// The strings of a column, by ids in memory; `None` if all stand in their views.
+    /// The strings of a column; `None` if all stand in their views.
     pub fn strings(
         &self,
         pd: &ProtectionDomain,
@@ -78,8 +74,7 @@ impl Loaded {
     ) -> Result<Option<PartitionedRegion<'static, u16>>, DemoError> {
         let Some(bytes) = &self.outside[column] else { return Ok(None) };
         let table = ViewTable::register(pd, [(bytes, 0, bytes.len() as u64)])?;
-        let region = Partitioned::<u16>::new(&self.ids).rows(self.rows);
-        let region = region.typed_column(&self.columns[column], 0, Values::views(&table));
+        let region = self.partitioned().typed_column(&self.columns[column], 0, Values::views(&table));
         Ok(Some(region.build()?))
     }
 }
