@@ -1,8 +1,8 @@
-use drdma_abi::work_request::GRANULE;
+use drdma_abi::work_request::{Chain, GRANULE, MAX_CHAIN, RegionType, shape_flags};
 
 use super::*;
 use crate::{
-    memory::Segments,
+    memory::{Fragment, HostMemory as _, Segments},
     region::{Region, RowMask, decode_region, encode_region},
     rows::{Limit, Units},
 };

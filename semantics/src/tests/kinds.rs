@@ -2,7 +2,7 @@ use drdma_abi::work_request::{GRANULE, RegionType};
 
 use super::*;
 use crate::{
-    memory::Segments,
+    memory::{Fragment, Segments},
     region::{Region, RowMask, decode_region, encode_region},
     rows::{Limit, Units},
 };
