@@ -1,9 +1,11 @@
 //! The producer: a task at work, which finds the partition of each row, posts, and handles messages of consumers.
 
+mod consumers;
+
 use std::{collections::HashMap, sync::Arc};
 
 use datafusion::{
-    arrow::{datatypes::SchemaRef, ipc::writer::StreamWriter, record_batch::RecordBatch},
+    arrow::{datatypes::SchemaRef, record_batch::RecordBatch},
     common::Result as DataFusionResult,
     execution::{SendableRecordBatchStream, TaskContext},
     physical_plan::metrics::ExecutionPlanMetricsSet,
@@ -14,46 +16,26 @@ use futures::{
     stream::{BoxStream, SelectAll},
 };
 use libdrdma::{CompletionQueue, PostError, QueuePair, SharedSendQueue, Status};
-use tokio::sync::{
-    mpsc::{UnboundedReceiver, UnboundedSender},
-    watch,
-};
+use tokio::sync::{mpsc::UnboundedReceiver, watch};
 
 use super::{
-    control::{Address, ToConsumer, ToProducer},
+    control::ToConsumer,
     counts::Counts,
     gather::Gather,
     ids::partition_ids,
-    outbox::{Outbox, Over, bytes_of},
+    outbox::{Outbox, bytes_of},
     site::{End, Local, Site},
     spill::Spill,
     together::Together,
 };
 use crate::{Error, cpu, node::Kind, passage};
+use consumers::Consumer;
+pub(crate) use consumers::Event;
 
 /// Blocks of 64 B of a task's send queue.
 const SEND_BLOCKS: u32 = 4096;
 /// Destinations of a request, at most: so that any batch fits in the queue.
 const TOGETHER: usize = 32;
-
-/// Event that a producer has to handle.
-pub(crate) enum Event {
-    /// A consumer has opened its partitions.
-    Opened {
-        start: usize,
-        end: usize,
-        partitions: usize,
-        /// Number of the consumer's worker, and the consumer's name for the exchange.
-        from: (usize, u64),
-        replies: UnboundedSender<ToConsumer>,
-        /// Number of the consumer, which comes with its later messages.
-        consumer: u64,
-    },
-    /// A consumer has sent a message.
-    Said { consumer: u64, message: ToProducer },
-    /// A consumer's connection is closed.
-    Gone { consumer: u64 },
-}
 
 /// Destination of a partition's rows.
 enum Way {
@@ -61,17 +43,6 @@ enum Way {
     Card { pair: Box<QueuePair<'static>>, appended: bool },
     /// Channel to a consumer at the same worker.
     Local(Local),
-}
-
-struct Consumer {
-    start: u16,
-    count: u16,
-    worker: usize,
-    replies: UnboundedSender<ToConsumer>,
-    /// Queue pairs that are not connected yet.
-    pairs: Vec<QueuePair<'static>>,
-    /// Partitions that are not over.
-    left: u16,
 }
 
 /// A task whose output is exchanged.
@@ -244,118 +215,6 @@ impl Producer {
                 },
             }
         }
-    }
-
-    fn happened(&mut self, event: Event) -> Result<(), Error> {
-        match event {
-            Event::Opened { start, end, partitions, from, replies, consumer } => {
-                self.opened(consumer, (start, end, partitions), from, replies)
-            }
-            Event::Said { consumer, message } => self.said(consumer, message),
-            Event::Gone { consumer } => match self.consumers.remove(&consumer) {
-                Some(gone) if gone.left > 0 => {
-                    let (stage, task) = self.task;
-                    Err(Error::Gone { peer: self.site.name_of(gone.worker), stage, task })
-                }
-                _ => Ok(()),
-            },
-        }
-    }
-
-    fn opened(
-        &mut self,
-        number: u64,
-        (start, end, partitions): (usize, usize, usize),
-        (worker, name): (usize, u64),
-        replies: UnboundedSender<ToConsumer>,
-    ) -> Result<(), Error> {
-        let taken = self.ways.get(start..end).is_none_or(|ways| ways.iter().any(Option::is_some));
-        if partitions != self.partitions || start >= end || taken {
-            let what = format!(
-                "partitions {start}..{end} of {partitions} are asked for: there are {}, each to be asked for once",
-                self.partitions
-            );
-            return Err(Error::Protocol { peer: self.site.name_of(worker), what });
-        }
-        let (mut pairs, mut address) = (Vec::new(), None);
-        if worker == self.site.number {
-            let Some(local) = self.site.take_local(name) else {
-                let what = format!("exchange {name} of the worker itself is not there");
-                return Err(Error::Protocol { peer: self.site.name_of(worker), what });
-            };
-            for partition in start..end {
-                self.ways[partition] = Some(Way::Local(local.clone()));
-                self.outbox.open(partition as u16);
-            }
-        } else {
-            for _ in start..end {
-                pairs.push(self.site.queue_pair(None)?);
-            }
-            address = Some(self.site.address(&pairs));
-        }
-        let schema = ipc_schema(&self.schema)?;
-        let message_bytes = passage::MESSAGE_BYTES;
-        let may_append = self.appender.is_some();
-        let kinds = self.sender.format().form() == Form::Kinds;
-        let accept = ToConsumer::Accept { schema, message_bytes, address, may_append, kinds };
-        let _ = replies.send(accept);
-        let count = (end - start) as u16;
-        let consumer = Consumer { start: start as u16, count, worker, replies, pairs, left: count };
-        self.consumers.insert(number, consumer);
-        Ok(())
-    }
-
-    fn said(&mut self, number: u64, message: ToProducer) -> Result<(), Error> {
-        let Some(consumer) = self.consumers.get_mut(&number) else { return Ok(()) };
-        let peer = self.site.name_of(consumer.worker);
-        let (start, count) = (consumer.start, consumer.count);
-        let wrong = |what: String| Error::Protocol { peer: peer.clone(), what };
-        let partition = |partition: u16| match partition < count {
-            true => Ok(start + partition),
-            false => Err(wrong(format!("partition {partition} of {count}"))),
-        };
-        match message {
-            ToProducer::Open { .. } => Err(wrong("it opens a second exchange".into())),
-            ToProducer::Status | ToProducer::Identify => {
-                Err(wrong(format!("{message:?} is no part of an exchange")))
-            }
-            ToProducer::Connect { appended: true, .. } if self.appender.is_none() => {
-                Err(wrong("its card is to append rows that cannot be".into()))
-            }
-            ToProducer::Connect { address, appended } => {
-                let mut pairs = std::mem::take(&mut consumer.pairs);
-                self.connect(start, &mut pairs, (&address, appended), &peer)
-            }
-            ToProducer::Credit { partition: of, rows } => {
-                match self.outbox.credit(partition(of)?, rows) {
-                    true => Ok(()),
-                    false => Err(wrong(format!("credit for {rows} rows that it has not got"))),
-                }
-            }
-            ToProducer::Close { partition: of } => {
-                let partition = partition(of)?;
-                self.outbox.close(partition);
-                self.spill.forget(partition);
-                self.together.forget(partition);
-                Ok(())
-            }
-        }
-    }
-
-    fn connect(
-        &mut self,
-        start: u16,
-        pairs: &mut Vec<QueuePair<'static>>,
-        (address, appended): (&Address, bool),
-        peer: &str,
-    ) -> Result<(), Error> {
-        self.site.connect(pairs, address, peer)?;
-        for (partition, pair) in (start..).zip(pairs.drain(..)) {
-            let way = Way::Card { pair: Box::new(pair), appended };
-            self.ways[usize::from(partition)] = Some(way);
-            self.outbox.open(partition);
-        }
-        Ok(())
     }
 
     /// Takes a batch of the input. A small one is held back if further batches are there already.
@@ -576,27 +435,6 @@ impl Producer {
             false => drop((queue, cq)),
         }
     }
-
-    fn consumer_of(&self, partition: u16) -> String {
-        let is_its = |of: &&Consumer| (of.start..of.start + of.count).contains(&partition);
-        let consumer = self.consumers.values().find(is_its);
-        consumer.map_or_else(|| "a worker".into(), |of| self.site.name_of(of.worker))
-    }
-
-    /// Sends consumers the ends of those of their partitions that are over.
-    fn tell(&mut self) {
-        for over in self.outbox.over() {
-            let (Over::End { partition, .. } | Over::Closed { partition }) = over;
-            let is_its = |of: &&mut Consumer| (of.start..of.start + of.count).contains(&partition);
-            let Some(consumer) = self.consumers.values_mut().find(is_its) else { continue };
-            consumer.left -= 1;
-            let partition = partition - consumer.start;
-            let _ = consumer.replies.send(match over {
-                Over::End { rows, .. } => ToConsumer::End { partition, rows },
-                Over::Closed { .. } => ToConsumer::Closed { partition },
-            });
-        }
-    }
 }
 
 /// Drops a producer, and its end when its files are gone. Its queues are kept for another task if it has sent all of
@@ -612,11 +450,4 @@ async fn retire(producer: Producer, end: End) {
     {
         std::panic::resume_unwind(error.into_panic());
     }
-}
-
-/// A schema as an Arrow IPC stream without a batch.
-fn ipc_schema(schema: &SchemaRef) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    StreamWriter::try_new(&mut bytes, schema)?.finish()?;
-    Ok(bytes)
 }
