@@ -11,8 +11,8 @@
 //! ReceiveHeader (2) AppendTarget (1)
 //! ```
 //!
-//! in granules of 16 B, with regions as [`crate::work_request`] has them and append regions as [`crate::described`]. A work queue entry that does
-//! what only a card does that receives has granules between its head and its destination:
+//! in granules of 16 B, with regions as [`crate::work_request`] has them and append regions as [`crate::described`]. A
+//! work queue entry that does what only a card does that receives has granules between its head and its destination:
 //!
 //! ```text
 //! WqeHeader (2) [AddressHandle (2)] [AtomicOperands (1)] Destination (2) { region }*
@@ -86,7 +86,8 @@ pub mod features {
     pub const READ_ANSWERS: u32 = 1 << 12;
     /// The card answers atomics.
     pub const ATOMIC_ANSWERS: u32 = 1 << 13;
-    /// Receives fill strided regions as well as contiguous ones, as far as they fit [`RECEIVE_PLACES`](super::RECEIVE_PLACES).
+    /// Receives fill strided regions as well as contiguous ones, as far as they fit
+    /// [`RECEIVE_PLACES`](super::RECEIVE_PLACES).
     pub const STRIDED_RECEIVES: u32 = 1 << 14;
     /// Congestion control (DCQCN): packets that met congestion are answered with CNPs, and CNPs limit the rate of
     /// queue pairs whose `tos` says that their packets may be marked.
@@ -94,12 +95,13 @@ pub mod features {
     /// Keys can give peers access to described regions for READs; without [`DESCRIBED_KEYS`], not
     /// for WRITEs.
     pub const DESCRIBED_READS: u32 = 1 << 16;
-    /// WRITEs with an address a column. Without [`COLUMNS`] each destination has one region, strided, bitmapped or that of a
-    /// partitioned request, without kinds of columns and keys; it has no more rows than `rows_per_message`, the row mask is `Period`, all
-    /// destinations have as many remote addresses, and the request has at most
+    /// WRITEs with an address a column. Without [`COLUMNS`] each destination has one region, strided, bitmapped or that
+    /// of a partitioned request, without kinds of columns and keys; it has no more rows than `rows_per_message`, the
+    /// row mask is `Period`, all destinations have as many remote addresses, and the request has at most
     /// [`MAX_CARD_REMOTE_COLUMNS`](crate::work_request::MAX_CARD_REMOTE_COLUMNS) of them.
     pub const COLUMN_WRITES: u32 = 1 << 17;
-    /// Receives fill bitmapped and pointer-mapped regions as well, as far as they fit [`RECEIVE_PLACES`](super::RECEIVE_PLACES).
+    /// Receives fill bitmapped and pointer-mapped regions as well, as far as they fit
+    /// [`RECEIVE_PLACES`](super::RECEIVE_PLACES).
     pub const MAPPED_RECEIVES: u32 = 1 << 18;
     /// The card makes partitions from keys of fixed width. Without [`PARTITIONS`], not from bytes
     /// or values of dictionaries, and not by ranges of numbers of 16 B.

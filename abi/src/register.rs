@@ -98,39 +98,42 @@ registers! {
     /// 16. A write of another value sets 16. Whatever it is, the same bytes are sent, with fewer
     /// words later. Only a reset of the whole card sets it back.
     ASSEMBLER_WORDS @ 0x03c ReadWrite = 16;
-    /// Congestion control: the least number of cycles between two congestion notification packets (CNPs) of one queue pair,
-    /// 16 bits. The reset value, 4 µs, is that of NVIDIA's cards (`min_time_between_cnps`). With more, the queue of a switch behind
-    /// senders that begin at once gets longer before their second cut.
+    /// Congestion control: the least number of cycles between two congestion notification packets (CNPs) of one queue
+    /// pair, 16 bits. The reset value, 4 µs, is that of NVIDIA's cards (`min_time_between_cnps`). With more, the queue
+    /// of a switch behind senders that begin at once gets longer before their second cut.
     CNP_INTERVAL @ 0x040 ReadWrite = 1000;
     /// Congestion control: units of 256 cycles without a CNP after which alpha becomes smaller, 1 to 60,000. The
     /// reset value, 1.02 µs, is that of NVIDIA's cards, rounded (`dce_tcp_rtt`); the DCQCN paper has 55 µs.
     ALPHA_PERIOD @ 0x044 ReadWrite = 1;
-    /// Congestion control: binary logarithm of 1/g, 1 to 15: how far alpha moves. The reset value is that of the DCQCN paper, g = 1/256.
+    /// Congestion control: binary logarithm of 1/g, 1 to 15: how far alpha moves. The reset value is that of the DCQCN
+    /// paper, g = 1/256.
     ALPHA_SHIFT @ 0x048 ReadWrite = 8;
-    /// Congestion control: units of 256 cycles after which a limited rate is raised, 1 to 60,000. The reset value, 11.3 µs, is
-    /// this project's, for links of 100 Gb/s: longer than the packets of 4,096 B of 32 senders take, so that no rate is raised
-    /// between two marks of its queue pair while a queue stays long. The DCQCN paper has 55 µs for 40 Gb/s.
+    /// Congestion control: units of 256 cycles after which a limited rate is raised, 1 to 60,000. The reset value, 11.3
+    /// µs, is this project's, for links of 100 Gb/s: longer than the packets of 4,096 B of 32 senders take, so that no
+    /// rate is raised between two marks of its queue pair while a queue stays long. The DCQCN paper has 55 µs for 40
+    /// Gb/s.
     RATE_PERIOD @ 0x04c ReadWrite = 11;
-    /// Congestion control: units of 64 B that a queue pair sends until a limited rate is raised, 18 bits, at least 1. The
-    /// reset value, 10 MB, is that of the DCQCN paper.
+    /// Congestion control: units of 64 B that a queue pair sends until a limited rate is raised, 18 bits, at least 1.
+    /// The reset value, 10 MB, is that of the DCQCN paper.
     RATE_BYTES @ 0x050 ReadWrite = 156_250;
-    /// Congestion control: raises of either kind, less one, that only halve the distance to the rate before the last cut (F),
-    /// 1 to 7. The reset value is that of HPCC's simulator; the DCQCN paper has 5.
+    /// Congestion control: raises of either kind, less one, that only halve the distance to the rate before the last
+    /// cut (F), 1 to 7. The reset value is that of HPCC's simulator; the DCQCN paper has 5.
     RATE_STAGES @ 0x054 ReadWrite = 1;
-    /// Congestion control: what an additive raise adds, in Mb/s, 16 bits. The reset value is this project's, for links of
-    /// 100 Gb/s: a sender has a quarter of the link back after 0.2 ms. The DCQCN paper has 40 Mb/s for 40 Gb/s.
+    /// Congestion control: what an additive raise adds, in Mb/s, 16 bits. The reset value is this project's, for links
+    /// of 100 Gb/s: a sender has a quarter of the link back after 0.2 ms. The DCQCN paper has 40 Mb/s for 40 Gb/s.
     RATE_ADD @ 0x058 ReadWrite = 1500;
     /// Congestion control: what a hyper raise adds, in Mb/s, 16 bits. The reset value is this project's.
     RATE_HYPER @ 0x05c ReadWrite = 1000;
-    /// Congestion control: no cut leaves less than this, in Mb/s, 64 to 65,535. The reset value is this project's: while the queue
-    /// that senders have filled at their beginning drains, each CNP cuts their rates again, and from lower ones they take longer to
-    /// come back. 250 senders at this rate fill a link of 100 Gb/s. HPCC's simulator has 100 Mb/s.
+    /// Congestion control: no cut leaves less than this, in Mb/s, 64 to 65,535. The reset value is this project's:
+    /// while the queue that senders have filled at their beginning drains, each CNP cuts their rates again, and from
+    /// lower ones they take longer to come back. 250 senders at this rate fill a link of 100 Gb/s. HPCC's simulator has
+    /// 100 Mb/s.
     MIN_RATE @ 0x060 ReadWrite = 400;
-    /// How many bytes a DMA read should have on average, so that as many reads and as many of their bytes are in flight as
-    /// the host allows: the one limit divided by the other, 1 to 511. By the mean of its reads the card settles which gaps are
-    /// worth reading through, 16 to 496 B and never more than `MERGE_THRESHOLD`: more where reads are shorter, fewer where they are
-    /// longer. 0: all up to `MERGE_THRESHOLD`. Whatever it is, the same bytes are sent. The reset value is that of
-    /// Corundum's DMA engine, 16 KiB and 64 reads.
+    /// How many bytes a DMA read should have on average, so that as many reads and as many of their bytes are in flight
+    /// as the host allows: the one limit divided by the other, 1 to 511. By the mean of its reads the card settles
+    /// which gaps are worth reading through, 16 to 496 B and never more than `MERGE_THRESHOLD`: more where reads are
+    /// shorter, fewer where they are longer. 0: all up to `MERGE_THRESHOLD`. Whatever it is, the same bytes are sent.
+    /// The reset value is that of Corundum's DMA engine, 16 KiB and 64 reads.
     READ_BALANCE @ 0x064 ReadWrite = 256;
 }
 

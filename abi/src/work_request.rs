@@ -16,7 +16,8 @@
 //! ```
 //!
 //! With [`flags::INLINE`] the payload itself stands behind the only destination, which has no region.
-//! Head and destination fill a block, and the longest payload another one. A payload of no bytes makes a message of none:
+//! Head and destination fill a block, and the longest payload another one. A payload of no bytes makes a message of
+//! none:
 //!
 //! ```text
 //! WqeHeader (2) Destination (2) payload (0 to 4)

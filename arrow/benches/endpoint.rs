@@ -1,9 +1,10 @@
 //! What a row costs if the cards are software: `cargo bench --package drdma-arrow --bench endpoint`.
 //!
-//! Two cards `soft:`, connected by UDP on this machine, and both of their ends are the work of one thread: posting, all that
-//! the cards do, the system's UDP, and taking batches. Sixteen connections bring batches of 11 columns of fixed width, 104 B a row, as
-//! LINEITEM's are. Beside it stands what an engine does instead, on one thread as well: each destination's rows are taken and put together,
-//! encoded as Arrow IPC, sent over TCP on this machine, and decoded. And what a copy of the columns costs.
+//! Two cards `soft:`, connected by UDP on this machine, and both of their ends are the work of one thread: posting, all
+//! that the cards do, the system's UDP, and taking batches. Sixteen connections bring batches of 11 columns of fixed
+//! width, 104 B a row, as LINEITEM's are. Beside it stands what an engine does instead, on one thread as well: each
+//! destination's rows are taken and put together, encoded as Arrow IPC, sent over TCP on this machine, and decoded. And
+//! what a copy of the columns costs.
 
 mod rig;
 

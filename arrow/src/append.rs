@@ -34,9 +34,10 @@ const PAGE: usize = 4096;
 /// again when none does. Half of the segments are always posted, or waiting to be: rows that arrive when the other half
 /// has arrays in use are copied to memory of their own. So arrays that are long in use do not keep rows from arriving.
 ///
-/// Rows that lie behind each other come as one batch, whatever messages they came in. Those of different queue pairs are
-/// mixed then, each one's in their order. While a message of several packets arrives on one queue pair, messages on others
-/// wait for a pause of the sender's (`min_rnr_timer`): a receiver should have one queue pair, or messages of one packet.
+/// Rows that lie behind each other come as one batch, whatever messages they came in. Those of different queue pairs
+/// are mixed then, each one's in their order. While a message of several packets arrives on one queue pair, messages on
+/// others wait for a pause of the sender's (`min_rnr_timer`): a receiver should have one queue pair, or messages of one
+/// packet.
 #[derive(Debug)]
 pub struct AppendReceiver {
     format: Format,
@@ -174,8 +175,8 @@ impl AppendReceiver {
         &self.completions
     }
 
-    /// Bytes that were copied so far: rows that arrived when half of the segments were in use, and bits of validity and of
-    /// booleans, which arrive as bytes.
+    /// Bytes that were copied so far: rows that arrived when half of the segments were in use, and bits of validity and
+    /// of booleans, which arrive as bytes.
     pub fn copied_bytes(&self) -> u64 {
         self.copied
     }

@@ -257,8 +257,8 @@ impl Arrays<'_> {
     }
 }
 
-/// The array of a primitive type that needs no checks but of its length; `None` for others, and for what does not fit, of which
-/// Arrow says what is wrong. It takes a fraction of the time that [`build`] takes.
+/// The array of a primitive type that needs no checks but of its length; `None` for others, and for what does not fit,
+/// of which Arrow says what is wrong. It takes a fraction of the time that [`build`] takes.
 fn primitive(
     node: &Node,
     rows: usize,

@@ -29,9 +29,9 @@ pub enum Form {
     /// strings one of which is longer than a message. It takes a sender's card with [`NEEDS`](Self::NEEDS).
     Kinds,
     /// A message has rows of all columns, and the receiver's card puts them into columns: for an
-    /// [`AppendReceiver`](crate::AppendReceiver). The card reads the partition ids once, and no processor touches a row.
-    /// It takes up to 16 columns of fixed width, and a receiver's card with
-    /// [`APPEND_NEEDS`](Self::APPEND_NEEDS). A field that can be null has a column of validity in any case.
+    /// [`AppendReceiver`](crate::AppendReceiver). The card reads the partition ids once, and no processor touches a
+    /// row. It takes up to 16 columns of fixed width, and a receiver's card with [`APPEND_NEEDS`](Self::APPEND_NEEDS).
+    /// A field that can be null has a column of validity in any case.
     Appended,
 }
 
@@ -66,9 +66,9 @@ impl Format {
     ///
     /// # Errors
     /// A type that is not possible (unions, run-end encoded arrays, views of lists, `FixedSizeBinary` and
-    /// `FixedSizeList` of size 0; with [`Form::Appended`] whatever has no fixed width), or messages shorter than a value or
-    /// the header of a batch, or longer than 1 GiB; with [`Form::Appended`] no or more than 16 columns, or messages shorter
-    /// than a row.
+    /// `FixedSizeList` of size 0; with [`Form::Appended`] whatever has no fixed width), or messages shorter than a
+    /// value or the header of a batch, or longer than 1 GiB; with [`Form::Appended`] no or more than 16 columns, or
+    /// messages shorter than a row.
     pub fn new(schema: SchemaRef, message_bytes: usize) -> Result<Self, FormatError> {
         Self::with_form(schema, message_bytes, Form::Columns)
     }

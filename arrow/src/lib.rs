@@ -110,9 +110,9 @@
 //! batch's column of strings one of which is longer than a message is copied, its lengths and its bytes; its other
 //! columns are not.
 //!
-//! With [`Form::Appended`] all columns have a fixed width, and travel in the same messages, row by row. The card at the other end puts
-//! them into columns (an append region), so that one request and one message a destination do for a batch that is eleven
-//! of each with [`Form::Columns`]: see [`AppendReceiver`].
+//! With [`Form::Appended`] all columns have a fixed width, and travel in the same messages, row by row. The card at the
+//! other end puts them into columns (an append region), so that one request and one message a destination do for a
+//! batch that is eleven of each with [`Form::Columns`]: see [`AppendReceiver`].
 //!
 //! Arrays may be slices. [`Sender::plan`] says what becomes of each part of a batch, and [`Sent::copied`]
 //! what was copied, by the reason. All copies go to an [`Arena`].
@@ -145,15 +145,16 @@
 //! by the receiver. If a string is longer than a message, the header says so, and the column comes as all lengths, then
 //! all bytes.
 //!
-//! Rows that are appended ([`Form::Appended`]) have no header: a message is whole rows of all columns of the schema, in its order,
-//! with a byte of validity before each that can be null. Its immediate data are half of the format's fingerprint.
+//! Rows that are appended ([`Form::Appended`]) have no header: a message is whole rows of all columns of the schema, in
+//! its order, with a byte of validity before each that can be null. Its immediate data are half of the format's
+//! fingerprint.
 //!
 //! The schema and the header say all of that, and so the length of every message that follows. A message of
 //! another length, lengths that do not add up, text that is not UTF-8 or a key that is in no dictionary is a
 //! [`DecodeError`]; nothing more is taken from that connection then.
 //!
-//! Destinations without rows get no message, of whatever form. There is no end of a stream and there are no credits: messages
-//! wait at the sender's card while the receiver has no slab posted.
+//! Destinations without rows get no message, of whatever form. There is no end of a stream and there are no credits:
+//! messages wait at the sender's card while the receiver has no slab posted.
 #![deny(unsafe_code)]
 
 mod append;

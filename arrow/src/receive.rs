@@ -61,8 +61,8 @@ impl Receiver {
     /// again.
     ///
     /// # Errors
-    /// A format of [`Form::Appended`], a number of slabs outside 2 to 32,768, no memory, no free key or queue, a card that only sends, or
-    /// the card failed.
+    /// A format of [`Form::Appended`], a number of slabs outside 2 to 32,768, no memory, no free key or queue, a card
+    /// that only sends, or the card failed.
     pub fn new(format: Format, pd: &ProtectionDomain, slabs: usize) -> Result<Self, ReceiveError> {
         if format.form() == Form::Appended {
             let (receiver, form) = ("a Receiver", format.form());

@@ -209,8 +209,8 @@ impl Sender {
         fresh
     }
 
-    /// The headers, but for the bytes of byte columns, which are known when they are put together. Rows that are appended have
-    /// none.
+    /// The headers, but for the bytes of byte columns, which are known when they are put together. Rows that are
+    /// appended have none.
     fn headers(
         &self,
         parts: &Parts,

@@ -67,15 +67,15 @@ enum drdma_wc_flags {
 
 // What happened: the codes of `ibv_event_type`, of those that there are.
 enum drdma_event_type {
-  // The card has put a queue pair in the error state, and no completion says why: its peer has sent a WRITE, a READ or an
-  // atomic without a right key, or an invalid request.
+  // The card has put a queue pair in the error state, and no completion says why: its peer has sent a WRITE, a READ
+  // or an atomic without a right key, or an invalid request.
   DRDMA_EVENT_QP_FATAL = 1,
   // The card has stopped working; told once.
   DRDMA_EVENT_DEVICE_FATAL = 8,
   // A shared receive queue has fewer receives than its limit, which is used up with this.
   DRDMA_EVENT_SRQ_LIMIT_REACHED = 15,
-  // A queue pair with a shared receive queue is in the error state, and takes no further receive from it: all completions
-  // of those that it has taken can be polled.
+  // A queue pair with a shared receive queue is in the error state, and takes no further receive from it: all
+  // completions of those that it has taken can be polled.
   DRDMA_EVENT_QP_LAST_WQE_REACHED = 16,
 };
 
@@ -122,8 +122,8 @@ enum drdma_features {
   DRDMA_FEATURE_STRIDED_RECEIVES = 16384,
   // Congestion control (DCQCN) of queue pairs whose `traffic_class` has ECN 1 or 2. Nothing is refused without it.
   DRDMA_FEATURE_CONGESTION = 32768,
-  // WRITEs have an address a column; without `DRDMA_FEATURE_COLUMNS`, of one region a destination whose rows go into one
-  // message a column.
+  // WRITEs have an address a column; without `DRDMA_FEATURE_COLUMNS`, of one region a destination whose rows go into
+  // one message a column.
   DRDMA_FEATURE_COLUMN_WRITES = 131072,
   // Receives fill bitmapped and pointer-mapped regions, as far as they have places.
   DRDMA_FEATURE_MAPPED_RECEIVES = 262144,
@@ -687,12 +687,12 @@ int drdma_get_async_event(struct drdma_context *context,
                           struct drdma_async_event *event,
                           int timeout_ms);
 
-// A file descriptor that is readable while there are asynchronous events; -1 on failure, with errno. The first call starts a
-// thread that looks for them.
+// A file descriptor that is readable while there are asynchronous events; -1 on failure, with errno. The first call
+// starts a thread that looks for them.
 int drdma_async_event_fd(struct drdma_context *context);
 
-// Asks for an event when fewer than `limit` receives of the queue are left, which may be now; 0 takes that back. EINVAL: more
-// than its blocks.
+// Asks for an event when fewer than `limit` receives of the queue are left, which may be now; 0 takes that back.
+// EINVAL: more than its blocks.
 int drdma_set_srq_limit(struct drdma_srq *srq,
                         uint32_t limit);
 

@@ -18,15 +18,15 @@ use crate::{
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum drdma_event_type {
-    /// The card has put a queue pair in the error state, and no completion says why: its peer has sent a WRITE, a READ or an
-    /// atomic without a right key, or an invalid request.
+    /// The card has put a queue pair in the error state, and no completion says why: its peer has sent a WRITE, a READ
+    /// or an atomic without a right key, or an invalid request.
     DRDMA_EVENT_QP_FATAL = 1,
     /// The card has stopped working; told once.
     DRDMA_EVENT_DEVICE_FATAL = 8,
     /// A shared receive queue has fewer receives than its limit, which is used up with this.
     DRDMA_EVENT_SRQ_LIMIT_REACHED = 15,
-    /// A queue pair with a shared receive queue is in the error state, and takes no further receive from it: all completions
-    /// of those that it has taken can be polled.
+    /// A queue pair with a shared receive queue is in the error state, and takes no further receive from it: all
+    /// completions of those that it has taken can be polled.
     DRDMA_EVENT_QP_LAST_WQE_REACHED = 16,
 }
 
@@ -104,8 +104,8 @@ pub unsafe extern "C" fn drdma_get_async_event(
     })
 }
 
-/// A file descriptor that is readable while there are asynchronous events; -1 on failure, with errno. The first call starts a
-/// thread that looks for them.
+/// A file descriptor that is readable while there are asynchronous events; -1 on failure, with errno. The first call
+/// starts a thread that looks for them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn drdma_async_event_fd(context: *mut drdma_context) -> c_int {
     let mut fd = -1;
@@ -122,8 +122,8 @@ pub unsafe extern "C" fn drdma_async_event_fd(context: *mut drdma_context) -> c_
     fd
 }
 
-/// Asks for an event when fewer than `limit` receives of the queue are left, which may be now; 0 takes that back. EINVAL: more
-/// than its blocks.
+/// Asks for an event when fewer than `limit` receives of the queue are left, which may be now; 0 takes that back.
+/// EINVAL: more than its blocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn drdma_set_srq_limit(srq: *mut drdma_srq, limit: u32) -> c_int {
     // SAFETY: C promises an object.

@@ -84,8 +84,8 @@ pub enum drdma_features {
     DRDMA_FEATURE_STRIDED_RECEIVES = 16384,
     /// Congestion control (DCQCN) of queue pairs whose `traffic_class` has ECN 1 or 2. Nothing is refused without it.
     DRDMA_FEATURE_CONGESTION = 32768,
-    /// WRITEs have an address a column; without `DRDMA_FEATURE_COLUMNS`, of one region a destination whose rows go into one
-    /// message a column.
+    /// WRITEs have an address a column; without `DRDMA_FEATURE_COLUMNS`, of one region a destination whose rows go into
+    /// one message a column.
     DRDMA_FEATURE_COLUMN_WRITES = 131072,
     /// Receives fill bitmapped and pointer-mapped regions, as far as they have places.
     DRDMA_FEATURE_MAPPED_RECEIVES = 262144,

@@ -9,16 +9,16 @@
 //! - `{"write": {"bar": 2, "offset": O, "size": 4, "value": V}}` and `read`, with the value that
 //!   came back.
 //! - `{"completion": {"wr_id": W, "status": "success", "bytes": N, "queue": Q, "destination": D}}`: where
-//!   the host saw one, with the fields of its entry in the ring; `"receive": true` if it is a receive's. What the host does
-//!   because of it stands behind it: the write that gives the ring's room back to the card, and reads
-//!   of which queue pairs have failed. Who replays the file waits for the completion first, as the
-//!   host did.
-//! - `{"entries": {"queue": N, "hex": "..."}}`: entries of that completion queue's ring that the host has taken, as they stood
-//!   there, before it gives their room back or ends the queue.
-//! - `{"frame": {"qpn": Q, "after": N, "acknowledged": P, "hex": "..."}}`: a frame from the network that reached the card when it had sent
-//!   `N` frames other than acknowledgements and congestion notifications on the queue pair of that number, and had acknowledged its
-//!   peer's packets up to `P` (`null`: none).
-//! - `{"card": {"addr": A, "hex": "..."}}`: what stands at the end where the card has written, completion queues excepted.
+//!   the host saw one, with the fields of its entry in the ring; `"receive": true` if it is a receive's. What the host
+//!   does because of it stands behind it: the write that gives the ring's room back to the card, and reads of which
+//!   queue pairs have failed. Who replays the file waits for the completion first, as the host did.
+//! - `{"entries": {"queue": N, "hex": "..."}}`: entries of that completion queue's ring that the host has taken, as
+//!   they stood there, before it gives their room back or ends the queue.
+//! - `{"frame": {"qpn": Q, "after": N, "acknowledged": P, "hex": "..."}}`: a frame from the network that reached the
+//!   card when it had sent `N` frames other than acknowledgements and congestion notifications on the queue pair of
+//!   that number, and had acknowledged its peer's packets up to `P` (`null`: none).
+//! - `{"card": {"addr": A, "hex": "..."}}`: what stands at the end where the card has written, completion queues
+//!   excepted.
 //!
 //! Rings of completion queues are the card's to write; what changes there is not the host's doing
 //! and is not recorded as `mem`. Nor is what else the card writes, where the recorder is told of it

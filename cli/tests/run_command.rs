@@ -18,8 +18,8 @@ type Packet<'a> = (&'a str, u8, u32, bool, &'a str, String);
 const QPS: [(&str, u32, u32); 4] =
     [("red", 17, 33), ("blue", 18, 34), ("green", 19, 35), ("mail", 20, 36)];
 
-/// Buffer `t` holds 00 01 02 ... ff; `b` has the bits 0, 4, 5 and 7 set; `p` holds partition ids. `red` and `blue` are RC,
-/// `green` is UC, `mail` is UD; their MTU is 256.
+/// Buffer `t` holds 00 01 02 ... ff; `b` has the bits 0, 4, 5 and 7 set; `p` holds partition ids. `red` and `blue` are
+/// RC, `green` is UC, `mail` is UD; their MTU is 256.
 fn job(posts: Value) -> Value {
     let bytes: Vec<u8> = (0..=255).collect();
     let qps: Vec<Value> = QPS

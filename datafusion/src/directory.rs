@@ -43,8 +43,8 @@ pub struct Place {
 pub enum WireAt {
     /// `udp:IP:PORT`, or the address alone: UDP, a frame a datagram.
     Udp(SocketAddr),
-    /// `tap:NAME`: a network interface of its host, which is made if it is not there. All workers' interfaces are in one
-    /// Ethernet, where the card of worker `i` has the addresses of
+    /// `tap:NAME`: a network interface of its host, which is made if it is not there. All workers' interfaces are in
+    /// one Ethernet, where the card of worker `i` has the addresses of
     /// [`nodes::addresses(i)`](drdma_fabric::nodes::addresses).
     Tap(String),
 }
@@ -110,8 +110,9 @@ fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Directory {
-    /// Payload bytes of a packet: 256 to 4096, a power of two. A frame has 86 B more on its way, UDP's header and IPv4's
-    /// included, and must fit the network between the hosts: 1024, the default, fits 1,500 B; 4096 needs jumbo frames.
+    /// Payload bytes of a packet: 256 to 4096, a power of two. A frame has 86 B more on its way, UDP's header and
+    /// IPv4's included, and must fit the network between the hosts: 1024, the default, fits 1,500 B; 4096 needs jumbo
+    /// frames.
     #[serde(default = "mtu")]
     pub mtu: u32,
     /// The workers, 1 to 254.
@@ -150,9 +151,9 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Says what is not possible: a path MTU that queue pairs do not have, no worker or more than 254, a port 0, an address
-    /// that nobody can be reached at or other hosts cannot, one that two workers have, wires of several kinds, or an
-    /// exchange that is not possible.
+    /// Says what is not possible: a path MTU that queue pairs do not have, no worker or more than 254, a port 0, an
+    /// address that nobody can be reached at or other hosts cannot, one that two workers have, wires of several kinds,
+    /// or an exchange that is not possible.
     ///
     /// # Errors
     /// Description of the first value that is not possible.

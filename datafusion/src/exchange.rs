@@ -46,15 +46,15 @@ pub struct Config {
     /// Bytes that may be on their way from a task to a partition, or wait there to be taken. A batch that begins
     /// within the budget may exceed it.
     pub budget: usize,
-    /// Bytes of batches that may wait in a worker's memory for the budgets of their partitions, those of all of its tasks
-    /// together. A batch of each task that begins within the backlog may exceed it. What else has to wait, lest a
+    /// Bytes of batches that may wait in a worker's memory for the budgets of their partitions, those of all of its
+    /// tasks together. A batch of each task that begins within the backlog may exceed it. What else has to wait, lest a
     /// partition with nothing to do starves, waits on disk.
     pub backlog: usize,
-    /// Messages of 16 KiB that a consumer has room for at the card, for each task that sends to it: 2 to 32,768. Rows that its
-    /// card appends have as much memory, but 512 KiB a partition at least.
+    /// Messages of 16 KiB that a consumer has room for at the card, for each task that sends to it: 2 to 32,768. Rows
+    /// that its card appends have as much memory, but 512 KiB a partition at least.
     pub slabs: usize,
-    /// Bytes of files that a worker may have on its disk at a time, the engine's own for sorts and joins included. A query
-    /// that needs more fails. 0: no file is written.
+    /// Bytes of files that a worker may have on its disk at a time, the engine's own for sorts and joins included. A
+    /// query that needs more fails. 0: no file is written.
     pub disk: u64,
     /// Where these files are; the system's directory for temporary ones if it is not told. It must be there on
     /// all workers' hosts, or it is made.

@@ -1,5 +1,5 @@
-//! The cards of a cluster, and the thread that lets their time pass: all of them in one process ([`Network`]), or one of a
-//! process of its own ([`Wired`]).
+//! The cards of a cluster, and the thread that lets their time pass: all of them in one process ([`Network`]), or one
+//! of a process of its own ([`Wired`]).
 
 use std::{
     fmt,
@@ -113,8 +113,8 @@ struct Waiting {
     notify: Notify,
 }
 
-/// The tasks that wait for completions of a network's cards. The network's thread looks at their queues: if it woke all of
-/// them whenever a card has made progress, each would look, and most in vain.
+/// The tasks that wait for completions of a network's cards. The network's thread looks at their queues: if it woke all
+/// of them whenever a card has made progress, each would look, and most in vain.
 #[derive(Debug, Default)]
 struct Waiters {
     list: Mutex<Vec<Arc<Waiting>>>,

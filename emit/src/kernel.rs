@@ -87,8 +87,8 @@ pub(super) fn print(
     Ok(kernel)
 }
 
-/// A register's input that a statement reads before the first one that assigns it. Verilog's processes run in order, so that this would be
-/// the register's output under another name.
+/// A register's input that a statement reads before the first one that assigns it. Verilog's processes run in order, so
+/// that this would be the register's output under another name.
 fn read_too_early(pieces: &[Piece]) -> Option<&str> {
     let mut early: BTreeSet<&str> = BTreeSet::new();
     let mut written: BTreeSet<&str> = BTreeSet::new();

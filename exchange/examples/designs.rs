@@ -71,8 +71,8 @@ fn buffers(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What a node pins for a repartition, with fixed buffers and with a pool. Ten times the rows, as buffers are lent one round
-/// trip after the other.
+/// What a node pins for a repartition, with fixed buffers and with a pool. Ten times the rows, as buffers are lent one
+/// round trip after the other.
 fn pools(shares: &[Share]) -> Result<(), Box<dyn std::error::Error>> {
     for design in Design::ALL {
         if !matches!(design.primitive, Primitive::SendReceive | Primitive::Datagram) {

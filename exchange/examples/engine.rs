@@ -1,4 +1,5 @@
-//! An engine that repartitions its rows, as a whole program: `cargo run --release --package drdma-exchange --example engine`.
+//! An engine that repartitions its rows, as a whole program: `cargo run --release --package drdma-exchange --example
+//! engine`.
 //!
 //! Each node has a thread, a card `soft:`, and a UDP socket that the card is plugged into. Nodes share nothing but a
 //! [`Meeting`], through which they tell each other some bytes: an engine has calls between its processes for that.
@@ -63,7 +64,8 @@ fn node(number: usize, rows: u64, meeting: &Meeting) -> Result<u64> {
 
     // 1. and 2.: an endpoint, connected to those of all nodes.
     let member = Member { node: number, nodes, mac: card.node.mac(), ip: card.node.ip() };
-    // Cards go with the machine's clock here: a packet is sent again after 0.27 s, as a thread may have to wait for its turn.
+    // Cards go with the machine's clock here: a packet is sent again after 0.27 s, as a thread may have to wait for its
+    // turn.
     let config = Config { timeout: 16, ..Config::new(Primitive::SendReceive) };
     let opening = Opening::new(card.node.context(), member, config)?;
     let addresses = meeting.tell(number, opening.address().to_bytes());

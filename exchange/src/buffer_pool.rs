@@ -16,10 +16,10 @@ pub const MAX_POOL_BUFFERS: u32 = 16384;
 /// Memory that the endpoints of a node share (Liu et al., TODS 2019, section 6.2).
 ///
 /// An endpoint that is opened with a pool ([`Opening::with_pool`](crate::Opening::with_pool)) has
-/// [`receive_buffers`](crate::Config::receive_buffers) for each peer and [`send_buffers`](crate::Config::send_buffers) of its
-/// own, which are reserved in the pool when it is opened. What is left is lent: to send from where an endpoint has no
-/// free buffer, and to receive into where a consumer finds nothing and a peer's credit is used up. It comes back when
-/// several buffers are free.
+/// [`receive_buffers`](crate::Config::receive_buffers) for each peer and [`send_buffers`](crate::Config::send_buffers)
+/// of its own, which are reserved in the pool when it is opened. What is left is lent: to send from where an endpoint
+/// has no free buffer, and to receive into where a consumer finds nothing and a peer's credit is used up. It comes back
+/// when several buffers are free.
 ///
 /// All of the memory is registered when the pool is made, and none later. Clones are the same pool.
 #[derive(Clone, Debug)]

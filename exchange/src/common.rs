@@ -55,8 +55,8 @@ pub struct EndpointAddress {
 const ADDRESS: usize = 6 + 4 + 3 * 12;
 
 impl EndpointAddress {
-    /// The address as bytes, for an engine that has no form of its own: Ethernet address, IPv4 address, memory (8 B of an
-    /// address and 4 of a key each), then 4 B for each queue pair. Numbers are little-endian.
+    /// The address as bytes, for an engine that has no form of its own: Ethernet address, IPv4 address, memory (8 B of
+    /// an address and 4 of a key each), then 4 B for each queue pair. Numbers are little-endian.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.mac.0.to_vec();
         bytes.extend(self.ip.octets());

@@ -16,7 +16,8 @@ pub const MAX_NODES: usize = 256;
 pub enum Primitive {
     /// MQ/SR: SENDs on RC, a queue pair a peer. The receiver says how many receives it has posted.
     SendReceive,
-    /// SQ/SR: SENDs on UD, one queue pair for all peers. A message is one packet; lost ones are noticed, not sent again.
+    /// SQ/SR: SENDs on UD, one queue pair for all peers. A message is one packet; lost ones are noticed, not sent
+    /// again.
     Datagram,
     /// MQ/RD: the receiver READs the sender's buffers on RC.
     Read,
@@ -119,9 +120,9 @@ pub struct Config {
     /// Buffers that an endpoint has to send from, for all peers together, 1 to [`MAX_BUFFERS`]. With a
     /// [`BufferPool`](crate::BufferPool), what it has at all times.
     pub send_buffers: u32,
-    /// With a [`BufferPool`](crate::BufferPool): buffers that a peer may have, or that may be sent from, those that are lent
-    /// included, 1 to [`MAX_BUFFERS`]; the rings of queues are made for so many. Below `receive_buffers` or `send_buffers`
-    /// it changes nothing.
+    /// With a [`BufferPool`](crate::BufferPool): buffers that a peer may have, or that may be sent from, those that are
+    /// lent included, 1 to [`MAX_BUFFERS`]; the rings of queues are made for so many. Below `receive_buffers` or
+    /// `send_buffers` it changes nothing.
     pub most_buffers: u32,
     /// It sends rows from where they lie ([`Endpoint::put_rows`](crate::Endpoint::put_rows)) as well.
     pub regions: bool,
@@ -132,7 +133,8 @@ pub struct Config {
     pub mtu: u32,
     /// How long a peer may fail to do what it owes this endpoint. `None`: for ever.
     pub patience: Option<Duration>,
-    /// On RC, packets are sent again after 4.096 us * 2^timeout without an acknowledgement, if the card does that: 1 to 31.
+    /// On RC, packets are sent again after 4.096 us * 2^timeout without an acknowledgement, if the card does that: 1 to
+    /// 31.
     pub timeout: u8,
     /// How often packets are sent again, 0 to 7; then the peer is lost.
     pub retries: u8,
@@ -172,8 +174,8 @@ impl Config {
         within("receive_buffers", self.receive_buffers, 1, MAX_BUFFERS)?;
         within("send_buffers", self.send_buffers, 1, MAX_BUFFERS)?;
         within("most_buffers", self.most_buffers, 1, MAX_BUFFERS)?;
-        // A sender would wait for ever for the last buffers of a round. One that sends rows from where they lie needs credit
-        // for half of the buffers at a time.
+        // A sender would wait for ever for the last buffers of a round. One that sends rows from where they lie needs
+        // credit for half of the buffers at a time.
         let receives = self.receive_buffers;
         let at_a_time = if self.regions { (receives / 2).max(1) } else { 1 };
         within("credit_every", self.credit_every, 1, receives - at_a_time + 1)?;

@@ -4,8 +4,8 @@
 //! so that doubled ones are dropped; the end of a stream says how many messages it has, and all of them have come when
 //! so many have. Lost ones are noticed when they have not come for the endpoint's patience.
 //!
-//! Credits are datagrams as well. They take receives, for which there is room beside that for messages: [`MOST_CREDITS`] for
-//! each peer. It sends no more before messages have come that only the earlier ones allowed.
+//! Credits are datagrams as well. They take receives, for which there is room beside that for messages:
+//! [`MOST_CREDITS`] for each peer. It sends no more before messages have come that only the earlier ones allowed.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -25,8 +25,8 @@ pub(crate) const ROUTE: usize = 40;
 const SOURCE_IP: usize = 32;
 /// The key of all queue pairs of exchanges.
 const QKEY: u32 = 0x0d4d_a0ec;
-/// Kinds of datagrams: the two upper bits of immediate data. The next bit says that the sender could send more, had it more
-/// credit; the others number them.
+/// Kinds of datagrams: the two upper bits of immediate data. The next bit says that the sender could send more, had it
+/// more credit; the others number them.
 const DATA: u32 = 0;
 const END: u32 = 1;
 const CREDIT: u32 = 2;

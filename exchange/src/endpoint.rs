@@ -55,8 +55,8 @@ impl Opening {
     /// where messages are SENDs ([`Primitive::SendReceive`] and [`Primitive::Datagram`]).
     ///
     /// # Errors
-    /// Those of [`new`](Self::new), another primitive, messages of another length than the pool's, or the pool has too few
-    /// free buffers for the endpoint's own.
+    /// Those of [`new`](Self::new), another primitive, messages of another length than the pool's, or the pool has too
+    /// few free buffers for the endpoint's own.
     pub fn with_pool(pool: &BufferPool, member: Member, config: Config) -> Result<Self, Error> {
         if !matches!(config.primitive, Primitive::SendReceive | Primitive::Datagram) {
             let reason = "its buffers have fixed peers, and cannot be a pool's";
@@ -266,8 +266,8 @@ impl Endpoint {
         self.core.statistics
     }
 
-    /// Bytes of memory that it has pinned: buffers, and the rings of its queues. They are all that it ever pins. Buffers of
-    /// a pool are not among them: [`BufferPool::pinned_bytes`] counts theirs.
+    /// Bytes of memory that it has pinned: buffers, and the rings of its queues. They are all that it ever pins.
+    /// Buffers of a pool are not among them: [`BufferPool::pinned_bytes`] counts theirs.
     pub fn pinned_bytes(&self) -> u64 {
         let completions = u64::from(self.core.cq.capacity()) * COMPLETION;
         let sender = self.sender.as_ref().map_or(0, Sender::pinned);

@@ -101,8 +101,8 @@ pub struct Trial {
     pub pattern: Pattern,
     /// Threads of a node.
     pub threads: usize,
-    /// How endpoints are made; of `primitive`, `regions` and `send_buffers` what the others need: two a group and thread,
-    /// one with a pool.
+    /// How endpoints are made; of `primitive`, `regions` and `send_buffers` what the others need: two a group and
+    /// thread, one with a pool.
     pub config: Config,
     /// Bytes of a pool that the endpoints of each node share. `None`: they have buffers of their own only.
     pub pool: Option<u64>,

@@ -1,13 +1,14 @@
 //! The lender: receive buffers are lent to the peers that need them.
 //!
 //! Every peer has `receive_buffers` at all times, so that its credit never depends on others. With a pool, more are
-//! lent: when the consumer has found nothing, to each peer that ran out of credit, those that have the fewest first. They
-//! go back to the pool when the engine leaves several messages lying ready, when the peer's stream is over, or when others are
-//! short of them and this endpoint has more than its share.
+//! lent: when the consumer has found nothing, to each peer that ran out of credit, those that have the fewest first.
+//! They go back to the pool when the engine leaves several messages lying ready, when the peer's stream is over, or
+//! when others are short of them and this endpoint has more than its share.
 //!
 //! A peer with more credit than the network carries fills queues of the network instead, and slows all others that
-//! share them. So the time from a credit to the message that it allowed is compared with the least one that was seen (as
-//! TCP Vegas does, Brakmo and Peterson 1995): what is longer is queueing. A peer that keeps the network's queues filled gets no more.
+//! share them. So the time from a credit to the message that it allowed is compared with the least one that was seen
+//! (as TCP Vegas does, Brakmo and Peterson 1995): what is longer is queueing. A peer that keeps the network's queues
+//! filled gets no more.
 
 use std::time::Duration;
 
@@ -15,8 +16,8 @@ use crate::{BufferPool, Config, Error, Primitive, common::Core, slots::Slots};
 
 /// `get`s after which the least number of messages that lay ready counts.
 const GETS: u32 = 16;
-/// A peer gets more buffers as long as its messages that queue in the network are no more than this, and loses one where
-/// they are more than that.
+/// A peer gets more buffers as long as its messages that queue in the network are no more than this, and loses one
+/// where they are more than that.
 const FEW_QUEUED: f64 = 4.0;
 const MANY_QUEUED: f64 = 8.0;
 
@@ -167,7 +168,8 @@ impl Lender {
     /// The least number of new receives for which a peer is sent a credit.
     pub fn credit_every(&self, core: &Core, peer: usize) -> u64 {
         let Config { credit_every, receive_buffers, primitive, .. } = core.config;
-        // A peer that waits for credit must have confirmed the last one that it got, though it may wait for several at a time.
+        // A peer that waits for credit must have confirmed the last one that it got, though it may wait for several at
+        // a time.
         let least = if primitive == Primitive::Datagram { receive_buffers / 2 } else { 0 };
         // A credit is for a half of the buffers, while the other half is filled.
         let of_pool = self.pool.as_ref().map_or(0, |_| self.peers[peer].held / 2);

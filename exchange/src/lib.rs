@@ -1,13 +1,14 @@
 //! Exchange of rows between the nodes of a database: repartition, multicast and broadcast, over libdrdma.
 //!
-//! The designs are those of Liu, Yin and Blanas, *Design and Evaluation of an RDMA-aware Data Shuffling Operator for Parallel
-//! Database Systems* (TODS 2019). An [`Endpoint`] has buffers that rows are filled into and sent from, and gives out
-//! the rows that come. How they get there is its [`Primitive`]: SENDs on RC or UD, READs, or WRITEs with one of three
-//! notices. Whether threads share an endpoint or have one each is up to the engine ([`Design`]).
+//! The designs are those of Liu, Yin and Blanas, *Design and Evaluation of an RDMA-aware Data Shuffling Operator for
+//! Parallel Database Systems* (TODS 2019). An [`Endpoint`] has buffers that rows are filled into and sent from, and
+//! gives out the rows that come. How they get there is its [`Primitive`]: SENDs on RC or UD, READs, or WRITEs with one
+//! of three notices. Whether threads share an endpoint or have one each is up to the engine ([`Design`]).
 //!
 //! No thread is started and nothing waits: an endpoint is a state machine that is polled ([`Endpoint::progress`]), on
-//! whatever threads or executor an engine has. What an endpoint pins is fixed when it is opened ([`Endpoint::pinned_bytes`]).
-//! A peer that is lost, or that owes something for longer than [`Config::patience`], ends in an error that names it.
+//! whatever threads or executor an engine has. What an endpoint pins is fixed when it is opened
+//! ([`Endpoint::pinned_bytes`]). A peer that is lost, or that owes something for longer than [`Config::patience`], ends
+//! in an error that names it.
 //!
 //! ```
 //! use drdma_exchange::{Config, Endpoint, Error, Groups, Member, Opening, Primitive, Shuffle};

@@ -1,8 +1,8 @@
 //! MQ/RD: the receiver READs the sender's buffers.
 //!
-//! The sender WRITEs an entry with a buffer's number into the receiver's queue (ValidArr). The receiver READs the buffer,
-//! and when its rows were used it WRITEs the number into the sender's queue (FreeArr). A buffer is free again when all of
-//! its receivers have said so.
+//! The sender WRITEs an entry with a buffer's number into the receiver's queue (ValidArr). The receiver READs the
+//! buffer, and when its rows were used it WRITEs the number into the sender's queue (FreeArr). A buffer is free again
+//! when all of its receivers have said so.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,9 @@
 //! Queues in an endpoint's memory that its peers WRITE entries into.
 //!
 //! Each peer has two: of buffers with rows (ValidArr) and of buffers that are free again (FreeArr). An entry is 16 B: a
-//! number, then a seal with the entry's lap, its kind and a buffer's index. So a queue needs no pointers: an entry is there
-//! when its seal says the lap that is expected. The writer never has more entries under way than the queue has places.
+//! number, then a seal with the entry's lap, its kind and a buffer's index. So a queue needs no pointers: an entry is
+//! there when its seal says the lap that is expected. The writer never has more entries under way than the queue has
+//! places.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -2,8 +2,8 @@
 //!
 //! A batch of rows has a group's number for each. It is sent by one partitioned request, or a few where a peer has
 //! no credit or the batch is long: the card finds the rows of each destination and packs them into its messages.
-//! How many messages that makes is counted beforehand, so that a destination without the credit for them is left out of the
-//! request, and gets one of its own later.
+//! How many messages that makes is counted beforehand, so that a destination without the credit for them is left out of
+//! the request, and gets one of its own later.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -49,8 +49,8 @@ impl Rows {
         Self { ids: None, rows, columns: Vec::new() }
     }
 
-    /// Adds a column: values of `width` bytes one behind the other, from `offset` in `memory`. A row is sent as its columns'
-    /// values, in the order in which they were added.
+    /// Adds a column: values of `width` bytes one behind the other, from `offset` in `memory`. A row is sent as its
+    /// columns' values, in the order in which they were added.
     pub fn column(mut self, memory: Arc<MemoryRegion>, offset: usize, width: usize) -> Self {
         self.columns.push((memory, offset, width));
         self

@@ -1,8 +1,8 @@
 //! MQ/SR: SENDs on RC.
 //!
-//! A receiver posts its receives, and informs each sender how many it has posted so far: an absolute number, which it WRITEs
-//! into the sender's memory after every `credit_every` receives. A sender has never sent more than that. Immediate data say
-//! what a message is, and whether its sender had to wait for credit before it.
+//! A receiver posts its receives, and informs each sender how many it has posted so far: an absolute number, which it
+//! WRITEs into the sender's memory after every `credit_every` receives. A sender has never sent more than that.
+//! Immediate data say what a message is, and whether its sender had to wait for credit before it.
 
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@
 //! sender's queue (FreeArr). The receiver notices a written buffer in one of three ways ([`Notice`]).
 //!
 //! A buffer has a trailer of 16 B: how many bytes of rows lie right before it, and a seal. Only
-//! [`Notice::PollBuffer`] uses it: rows are right-aligned, and one WRITE writes rows and trailer. The receiver clears the
-//! seal before it informs the sender that the buffer is free.
+//! [`Notice::PollBuffer`] uses it: rows are right-aligned, and one WRITE writes rows and trailer. The receiver clears
+//! the seal before it informs the sender that the buffer is free.
 
 use std::collections::VecDeque;
 

@@ -6,8 +6,8 @@
 //! the card was behind, does not count. So a card's time-outs are never shorter than they are set,
 //! and are longer on a busy machine.
 //!
-//! The owner calls [`turn`](WiredNode::turn) and [`wait`](WiredNode::wait) in a loop, on a thread of its own; other threads
-//! post and poll on the node's context, and [kick](Wake::kick) when they have posted.
+//! The owner calls [`turn`](WiredNode::turn) and [`wait`](WiredNode::wait) in a loop, on a thread of its own; other
+//! threads post and poll on the node's context, and [kick](Wake::kick) when they have posted.
 
 use std::{
     io,

@@ -57,8 +57,8 @@ pub struct Arena {
     blocks: Talck<spin::mutex::Mutex<(), Yielding>, ErrOnOom>,
 }
 
-/// Lets other threads run while the allocator's lock is taken. A thread that spins would keep a processor from the one that
-/// has the lock, for as long as a turn of the scheduler, if there are more threads than processors.
+/// Lets other threads run while the allocator's lock is taken. A thread that spins would keep a processor from the one
+/// that has the lock, for as long as a turn of the scheduler, if there are more threads than processors.
 #[derive(Debug)]
 struct Yielding;
 

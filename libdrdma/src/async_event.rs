@@ -26,13 +26,13 @@ use crate::{
 /// Queue pairs whose error state is read in one look: a read of a board's register takes about a microsecond.
 const READS: usize = 64;
 
-/// Something that no completion reports (`ibv_async_event`). The events of an object end with it: one that is dropped, or
-/// a queue pair that is reset, has none left.
+/// Something that no completion reports (`ibv_async_event`). The events of an object end with it: one that is dropped,
+/// or a queue pair that is reset, has none left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AsyncEvent {
-    /// The card has put the queue pair in the error state, and no completion says why: its peer has sent a WRITE, a READ or
-    /// an atomic without a right key, or an invalid request. Verbs tell these apart (`IBV_EVENT_QP_ACCESS_ERR`,
+    /// The card has put the queue pair in the error state, and no completion says why: its peer has sent a WRITE, a
+    /// READ or an atomic without a right key, or an invalid request. Verbs tell these apart (`IBV_EVENT_QP_ACCESS_ERR`,
     /// `IBV_EVENT_QP_REQ_ERR`), the card does not (`IBV_EVENT_QP_FATAL`). Its own receives complete with
     /// `wr_flush_error`.
     QueuePairFatal {
@@ -41,8 +41,8 @@ pub enum AsyncEvent {
         /// Number of the queue pair on the wire.
         qpn: u32,
     },
-    /// The queue pair, which uses a shared receive queue, is in the error state, and takes no further receive from it: all
-    /// completions of those that it has taken can be polled (`IBV_EVENT_QP_LAST_WQE_REACHED`).
+    /// The queue pair, which uses a shared receive queue, is in the error state, and takes no further receive from it:
+    /// all completions of those that it has taken can be polled (`IBV_EVENT_QP_LAST_WQE_REACHED`).
     LastReceiveReached {
         /// [`QueuePair::index`](crate::QueuePair::index) of the queue pair.
         queue_pair: u32,

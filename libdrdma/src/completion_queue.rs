@@ -272,8 +272,8 @@ impl CompletionQueue {
         Ok(completions)
     }
 
-    /// True if there is something to poll, or if another thread is polling the queue or posting to it at this moment, so
-    /// that this is not known. A call takes the time of a look at the queue's memory.
+    /// True if there is something to poll, or if another thread is polling the queue or posting to it at this moment,
+    /// so that this is not known. A call takes the time of a look at the queue's memory.
     pub fn may_have_completion(&self) -> bool {
         self.inner.has_completion().unwrap_or(true)
     }

@@ -41,18 +41,18 @@ bitflags::bitflags! {
         /// Receives fill strided regions as well as contiguous ones; without `SCATTERS`, as far as they have places
         /// ([`RECEIVE_PLACES`](drdma_abi::receive::RECEIVE_PLACES)).
         const STRIDED_RECEIVES = features::STRIDED_RECEIVES;
-        /// Congestion control (DCQCN): packets that met congestion are answered with congestion notifications, and these limit the
-        /// rate of queue pairs with ECN 1 or 2. Nothing is refused on a card without it.
+        /// Congestion control (DCQCN): packets that met congestion are answered with congestion notifications, and
+        /// these limit the rate of queue pairs with ECN 1 or 2. Nothing is refused on a card without it.
         const CONGESTION = features::CONGESTION;
         /// Peers READ regions with gaps that keys open; without `DESCRIBED_KEYS` they do not WRITE to them.
         const DESCRIBED_READS = features::DESCRIBED_READS;
-        /// WRITEs have an address a column; without `COLUMNS`, of one region a destination whose rows go into one message
-        /// a column, with further limits ([`COLUMN_WRITES`](drdma_abi::receive::features::COLUMN_WRITES)).
+        /// WRITEs have an address a column; without `COLUMNS`, of one region a destination whose rows go into one
+        /// message a column, with further limits ([`COLUMN_WRITES`](drdma_abi::receive::features::COLUMN_WRITES)).
         const COLUMN_WRITES = features::COLUMN_WRITES;
         /// Receives fill bitmapped and pointer-mapped regions; without `SCATTERS`, as far as they have places.
         const MAPPED_RECEIVES = features::MAPPED_RECEIVES;
-        /// Partitions are made from keys of fixed width: bits, and integers, floats, booleans and decimals, of up to 8 B for a range; without
-        /// `PARTITIONS`, from no others.
+        /// Partitions are made from keys of fixed width: bits, and integers, floats, booleans and decimals, of up to 8
+        /// B for a range; without `PARTITIONS`, from no others.
         const FIXED_KEYS = features::FIXED_KEYS;
         /// Messages to one remote address, or to none as those of SENDs, go column by column.
         const COLUMN_MESSAGES = features::COLUMN_MESSAGES;

@@ -181,7 +181,8 @@ pub enum PostError {
         reason: &'static str,
     },
     /// The receive's regions need more places than the card has for one; see
-    /// [`Features::STRIDED_RECEIVES`](crate::Features::STRIDED_RECEIVES) and [`Features::MAPPED_RECEIVES`](crate::Features::MAPPED_RECEIVES).
+    /// [`Features::STRIDED_RECEIVES`](crate::Features::STRIDED_RECEIVES) and
+    /// [`Features::MAPPED_RECEIVES`](crate::Features::MAPPED_RECEIVES).
     #[error(
         "the receive needs {places} places, one for a contiguous region, and for another one one and another for each extent or column, or two if there is a bitmapped or pointer-mapped one: the card has {limit}"
     )]

@@ -136,8 +136,8 @@ enum Command {
         /// Synthesises this block only; what is recorded of the others stays.
         #[arg(long, value_name = "BLOCK")]
         only: Option<String>,
-        /// Synthesises a part of a block, such as `sequencer_kinds_lister`, prints its figures and its longest path, and
-        /// writes nothing.
+        /// Synthesises a part of a block, such as `sequencer_kinds_lister`, prints its figures and its longest path,
+        /// and writes nothing.
         #[arg(long, value_name = "MODULE", conflicts_with_all = ["check", "only"])]
         part: Option<String>,
         /// Seconds that yosys may take for a block.

@@ -1,5 +1,5 @@
-//! Congestion control of connected queue pairs: DCQCN (Zhu et al., *Congestion Control for Large-Scale RDMA Deployments*,
-//! SIGCOMM 2015; docs/semantics.md, "Congestion control").
+//! Congestion control of connected queue pairs: DCQCN (Zhu et al., *Congestion Control for Large-Scale RDMA
+//! Deployments*, SIGCOMM 2015; docs/semantics.md, "Congestion control").
 //!
 //! A receiver answers packets that met congestion with CNPs ([`Notifier`]); a sender that receives
 //! one limits the rate of that queue pair ([`Limiter`]). Neither has a clock: times are in the

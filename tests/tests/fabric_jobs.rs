@@ -2,7 +2,8 @@
 //! every byte of memory, whatever the network does to frames.
 //!
 //! A failure prints the seed and the least part of the job that still fails. `DRDMA_TEST_SEED=n` runs only
-//! that job, `DRDMA_TEST_FABRIC_JOBS=n` so many (`DRDMA_TEST_RTL_FABRIC_JOBS=n` of those with simulated hardware); `DRDMA_TEST_FIRST=n` begins with another seed.
+//! that job, `DRDMA_TEST_FABRIC_JOBS=n` so many (`DRDMA_TEST_RTL_FABRIC_JOBS=n` of those with simulated hardware);
+//! `DRDMA_TEST_FIRST=n` begins with another seed.
 
 use std::{env, path::Path};
 
@@ -90,8 +91,8 @@ fn random_jobs_among_simulated_hardware_and_reference_cards_do_what_they_mean() 
     run(abilities, 2 << 32, number("DRDMA_TEST_RTL_FABRIC_JOBS").unwrap_or(20));
 }
 
-/// The same over a network that loses, doubles, reorders and damages frames: a fifth as many, since the simulation takes
-/// long over time-outs.
+/// The same over a network that loses, doubles, reorders and damages frames: a fifth as many, since the simulation
+/// takes long over time-outs.
 #[test]
 fn random_jobs_among_simulated_hardware_over_a_bad_network_do_what_they_mean() {
     let abilities = Abilities { hardware: Some(Kind::Rtl.features()), ..BAD };
@@ -138,8 +139,8 @@ fn simulated_hardware_sends_again_what_is_lost() {
     }
 }
 
-/// Messages and READs of no bytes among others, on every transport: into plain receives, into those of a shared queue and into
-/// rows that are appended. A WRITE and a READ of none need no key.
+/// Messages and READs of no bytes among others, on every transport: into plain receives, into those of a shared queue
+/// and into rows that are appended. A WRITE and a READ of none need no key.
 #[test]
 fn messages_of_no_bytes_pass_between_simulated_hardware_and_reference_cards() {
     let region = |buffer: &str, offset: u64, len: u64| json!([ {"type": "contiguous", "buffer": buffer, "offset": offset, "len": len} ]);
@@ -314,8 +315,8 @@ fn a_node_of_simulated_hardware_answers_reads() {
     assert_eq!(problem(&job), None);
 }
 
-/// Reference cards on both ends of simulated hardware count in its memory, with WRITEs and READs beside, over networks that lose
-/// what they carry.
+/// Reference cards on both ends of simulated hardware count in its memory, with WRITEs and READs beside, over networks
+/// that lose what they carry.
 #[test]
 fn a_node_of_simulated_hardware_answers_atomics() {
     const COUNTERS: usize = 6;
@@ -397,8 +398,8 @@ fn a_run_is_the_same_every_time_on_any_number_of_threads() {
     }
 }
 
-/// Two nodes of the RTL, and steps of the first one: READs of several packets into several regions, atomics, fences and WRITEs between
-/// them; no more than three READs and atomics at a time.
+/// Two nodes of the RTL, and steps of the first one: READs of several packets into several regions, atomics, fences and
+/// WRITEs between them; no more than three READs and atomics at a time.
 fn answers_of_every_kind() -> (Value, Vec<Value>) {
     let bytes: String =
         (0..20_000_u64).map(|i| format!("{:02x}", (i * 7 + i / 256) % 256)).collect();
@@ -462,7 +463,8 @@ fn simulated_hardware_asks_again_for_answers_that_are_lost() {
     }
 }
 
-/// A request whose memory is wrong breaks its queue pair while earlier ones wait for what was lost: those are completed whole.
+/// A request whose memory is wrong breaks its queue pair while earlier ones wait for what was lost: those are completed
+/// whole.
 #[test]
 fn what_stands_before_a_failing_request_of_simulated_hardware_is_completed() {
     let (nodes, steps) = answers_of_every_kind();
@@ -479,8 +481,8 @@ fn what_stands_before_a_failing_request_of_simulated_hardware_is_completed() {
     }
 }
 
-/// Messages of packed rows, of one packet and of several, into columns: rows of three extents, of which two lie side by side, and
-/// a contiguous region behind. A receive is left in the middle of a row, and of an extent.
+/// Messages of packed rows, of one packet and of several, into columns: rows of three extents, of which two lie side by
+/// side, and a contiguous region behind. A receive is left in the middle of a row, and of an extent.
 #[test]
 fn simulated_hardware_fills_the_columns_of_strided_regions() {
     let (count, rows, row) = (60_u64, 50_u64, 21_u64);
@@ -516,8 +518,8 @@ fn simulated_hardware_fills_the_columns_of_strided_regions() {
     }
 }
 
-/// Peers READ regions of every type by a key: any part of them, in one packet and in several, with and without losses; what is
-/// behind their end, or is to be written, is refused. The RTL does what the reference model does.
+/// Peers READ regions of every type by a key: any part of them, in one packet and in several, with and without losses;
+/// what is behind their end, or is to be written, is refused. The RTL does what the reference model does.
 #[test]
 fn simulated_hardware_answers_reads_of_described_keys() {
     let (rows, row, selected) = (400_u64, 24_u64, 11_u64);

@@ -64,9 +64,9 @@ impl Compiler {
         self.is_clang
     }
 
-    /// The flags of a level of optimisation. The first is that of large models, whose time at GCC's second level grows to
-    /// minutes: of what it leaves out, these passes make wide values faster and cost nothing to speak of. Clang's second
-    /// level takes half of that time.
+    /// The flags of a level of optimisation. The first is that of large models, whose time at GCC's second level grows
+    /// to minutes: of what it leaves out, these passes make wide values faster and cost nothing to speak of. Clang's
+    /// second level takes half of that time.
     pub fn level(&self, optimise: u8) -> &'static [&'static str] {
         match (optimise, self.is_clang) {
             (0, _) => &["-O0"],

@@ -1,16 +1,17 @@
-//! A wire of UDP datagrams, a frame a datagram: this end, and one or several others, in other processes or on other hosts.
+//! A wire of UDP datagrams, a frame a datagram: this end, and one or several others, in other processes or on other
+//! hosts.
 //!
 //! It is a switch as well. The destination of a frame is learnt from received frames: one to an
 //! Ethernet address that was seen goes to the end that it was seen at, any other to all ends.
 //! Nothing is encrypted, and anybody who can send with the address of an end can send frames: it is
 //! for networks whose hosts trust each other.
 //!
-//! Datagrams may be lost, doubled and overtaken, as frames may. They are not cut into pieces: a frame that is longer than
-//! the network between the hosts takes is an error.
+//! Datagrams may be lost, doubled and overtaken, as frames may. They are not cut into pieces: a frame that is longer
+//! than the network between the hosts takes is an error.
 //!
-//! Frames of one length that go to the same end, one behind the other, are one call to the operating system, which makes datagrams
-//! of them (UDP segmentation offload), and one call receives as many as have arrived. A frame of 4 KiB in bursts of 6
-//! costs a quarter of the time that it costs alone.
+//! Frames of one length that go to the same end, one behind the other, are one call to the operating system, which
+//! makes datagrams of them (UDP segmentation offload), and one call receives as many as have arrived. A frame of 4 KiB
+//! in bursts of 6 costs a quarter of the time that it costs alone.
 
 use std::{
     collections::HashMap,

@@ -70,12 +70,13 @@ fn tpch(scale: &str, workers: &str) -> Result<(), Error> {
 /// Whole queries with the engine's own exchange and with the cards, in a build in which all of both is optimised.
 fn cpu(scale: &str, workers: &str) -> Result<(), Error> {
     let [build, run] = measurement(scale, workers);
-    step("Building the engine, optimised; an hour of a processor the first time", || {
-        in_folder("build").args(build).run()
-    })?;
+    step(
+        "Building the engine, optimised; a quarter of an hour on two cores the first time",
+        || in_folder("build").args(build).run(),
+    )?;
     let what = format!(
         "CPU time of {workers} worker processes for queries of TPC-H at scale {scale}, with Arrow Flight and with the \
-         cards in turns, 18 runs of each query; 5 minutes at scale 0.1, an hour at scale 1"
+         cards in turns, 18 runs of each query; some minutes"
     );
     step(&what, || in_folder("run").args(run).run())
 }
@@ -166,7 +167,8 @@ mod tests {
         packages
     }
 
-    /// The workspace is not built with the other one, whose crates it uses: a crate that needs something new is noticed here.
+    /// The workspace is not built with the other one, whose crates it uses: a crate that needs something new is noticed
+    /// here.
     #[test]
     fn the_lock_file_has_what_the_crates_of_the_other_workspace_need() {
         let read = |path: &std::path::Path| fs::read_to_string(path).unwrap_or_default();

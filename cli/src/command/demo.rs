@@ -88,9 +88,9 @@ enum What {
     Shuffle(ShuffleArguments),
 }
 
-/// Exchange rows of LINEITEM among the nodes of a simulated fabric, by every design of a shuffling operator: SENDs, datagrams,
-/// READs and WRITEs, with an endpoint a thread (ME) or a node (SE), rows copied into buffers or sent from where they
-/// lie. Every row is checked.
+/// Exchange rows of LINEITEM among the nodes of a simulated fabric, by every design of a shuffling operator: SENDs,
+/// datagrams, READs and WRITEs, with an endpoint a thread (ME) or a node (SE), rows copied into buffers or sent from
+/// where they lie. Every row is checked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   drdma demo shuffle --nodes 8

@@ -72,9 +72,10 @@ pub struct BwArguments {
 /// Measure latency: every transfer waits for the one before.
 ///
 /// A transfer's time is from just before its doorbell until its completion is seen: on RC the peer has
-/// acknowledged it, and the data of a READ or an atomic lie in memory. On rtl: that is simulated time, by the card's counter of cycles; it includes the
-/// reads of that counter, and looking for completions every 8 cycles. The simulated peers acknowledge at
-/// once: a switch and a real peer take longer. The clock of soft: means nothing: it has no times to show.
+/// acknowledged it, and the data of a READ or an atomic lie in memory. On rtl: that is simulated time, by the card's
+/// counter of cycles; it includes the reads of that counter, and looking for completions every 8 cycles. The simulated
+/// peers acknowledge at once: a switch and a real peer take longer. The clock of soft: means nothing: it has no times
+/// to show.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   drdma lat --device rtl: --size 64

@@ -489,8 +489,8 @@ pub(super) struct Destination {
 /// Where a request goes at the peer.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub(super) struct Target {
-    /// A buffer or key of another node, as node/name: the target of a WRITE, or, of a request to one queue pair, also of
-    /// a READ or an atomic operation, or the key to invalidate.
+    /// A buffer or key of another node, as node/name: the target of a WRITE, or, of a request to one queue pair, also
+    /// of a READ or an atomic operation, or the key to invalidate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
     /// Offset in bytes from its start.

@@ -233,8 +233,8 @@ impl Shape {
         Ok(rows)
     }
 
-    /// The memory of `copies` transfers, which allows `access` where their bytes lie. Each has its own: what two requests under way have in common the
-    /// card reads once for both, which is not what is measured here.
+    /// The memory of `copies` transfers, which allows `access` where their bytes lie. Each has its own: what two
+    /// requests under way have in common the card reads once for both, which is not what is measured here.
     ///
     /// # Errors
     /// The memory was not registered.

@@ -141,11 +141,11 @@ fn completed(cq: &CompletionQueue) -> u32 {
     cq.poll().map(success).count() as u32
 }
 
-/// What a row costs the sender: gathering small batches, ids, posts; and the receiver: completions, batches, and giving the
-/// memory back.
+/// What a row costs the sender: gathering small batches, ids, posts; and the receiver: completions, batches, and giving
+/// the memory back.
 ///
-/// The card works between the sender's part of a round and the receiver's: what it does by itself is `soft:`'s here, and a
-/// processor whose caches are full of its work would be slower at both ends.
+/// The card works between the sender's part of a round and the receiver's: what it does by itself is `soft:`'s here,
+/// and a processor whose caches are full of its work would be slower at both ends.
 pub fn by_card(batches: &[RecordBatch], form: Form) -> Result<([f64; 3], f64)> {
     let mut fabric = Fabric::new(NetworkConfig::default(), 2)?;
     let [from, to] = [0, 1].map(|node| fabric.node(node).clone());

@@ -31,8 +31,8 @@ const MIB: usize = 1 << 20;
 /// Interval at which progress is printed.
 const PROGRESS: Duration = Duration::from_millis(200);
 
-/// Runs SQL over several workers: processes of this machine, or on hosts. Rows go from worker to worker by cards `soft:`,
-/// whose frames go by UDP.
+/// Runs SQL over several workers: processes of this machine, or on hosts. Rows go from worker to worker by cards
+/// `soft:`, whose frames go by UDP.
 #[derive(Debug, Parser)]
 #[command(
     name = "drdma cluster",
@@ -57,14 +57,15 @@ struct Arguments {
     /// Workers are threads of one process, and their cards are behind a simulated switch.
     #[arg(long, conflicts_with = "config")]
     threads: bool,
-    /// The workers are those of this file, started before on their hosts. Tables must have the same path on all of them.
+    /// The workers are those of this file, started before on their hosts. Tables must have the same path on all of
+    /// them.
     #[arg(long, value_name = "FILE", conflicts_with = "workers")]
     config: Option<PathBuf>,
     /// Be that worker of the file, counted from 0, until interrupted.
     #[arg(long, value_name = "NUMBER", requires = "config")]
     serve: Option<usize>,
-    /// What carries rows from worker to worker: drdma, the cards, or flight, the engine's own exchange (Arrow Flight over
-    /// gRPC). `-c "SET drdma.exchange = 'flight'"` changes it for the queries behind it.
+    /// What carries rows from worker to worker: drdma, the cards, or flight, the engine's own exchange (Arrow Flight
+    /// over gRPC). `-c "SET drdma.exchange = 'flight'"` changes it for the queries behind it.
     #[arg(long, value_name = "EXCHANGE", default_value_t)]
     exchange: Transport,
     /// A query fails when a worker does not answer for so many seconds.

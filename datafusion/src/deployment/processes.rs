@@ -1,9 +1,9 @@
 //! Workers in processes of their own: what starts them here, and what they run.
 //!
-//! A worker's process and the one that starts it say three things to each other, a line of JSON each: the worker says on
-//! its standard output where it listens ([`Place`]), is told on its standard input who all of them are
-//! ([`Told`]), and says that it is ready. When its standard input ends, because the cluster is dropped or its process is
-//! gone in whatever way, the worker ends.
+//! A worker's process and the one that starts it say three things to each other, a line of JSON each: the worker says
+//! on its standard output where it listens ([`Place`]), is told on its standard input who all of them are ([`Told`]),
+//! and says that it is ready. When its standard input ends, because the cluster is dropped or its process is gone in
+//! whatever way, the worker ends.
 
 use std::{
     io::{BufRead, BufReader, Read as _, Write as _, stdin, stdout},

@@ -31,8 +31,8 @@ pub fn partition_ids(
     Ok(hashes.iter().map(|hash| modulo.of(*hash) as u8).collect())
 }
 
-/// Remainders of a divisor that many numbers have, without a division each: the fraction of a quotient, times the divisor
-/// (Lemire, Kaser and Kurz, *Faster remainder by direct computation*, 2019).
+/// Remainders of a divisor that many numbers have, without a division each: the fraction of a quotient, times the
+/// divisor (Lemire, Kaser and Kurz, *Faster remainder by direct computation*, 2019).
 #[derive(Clone, Copy, Debug)]
 struct Modulo {
     divisor: u64,

@@ -6,8 +6,8 @@
 //! partition has nothing to do: one whose consumer waits for another one never stops the others.
 //!
 //! A batch that was read though there was no room does not wait in memory. What of it cannot be sent goes to disk, each
-//! partition's rows by themselves, and all later rows of these partitions behind them. They come back one batch at a time,
-//! when the partition has nothing else to send and credit to send it.
+//! partition's rows by themselves, and all later rows of these partitions behind them. They come back one batch at a
+//! time, when the partition has nothing else to send and credit to send it.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -384,8 +384,8 @@ fn bytes_of_data(data: &ArrayData) -> usize {
     views + data.get_slice_memory_size().unwrap_or_default()
 }
 
-/// Bytes of the values that do not lie in their views, which Arrow does not count. Batches may share the buffers that they
-/// lie in, so that these say nothing.
+/// Bytes of the values that do not lie in their views, which Arrow does not count. Batches may share the buffers that
+/// they lie in, so that these say nothing.
 fn long_values(data: &ArrayData) -> usize {
     let views = &data.buffer::<u128>(0)[..data.len()];
     // A view begins with its value's length.

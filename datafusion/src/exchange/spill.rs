@@ -1,7 +1,7 @@
 //! Rows that wait on disk: the engine's own spill files, a queue of them for each partition.
 //!
-//! Files are those of the worker's `DiskManager`, in Arrow's IPC format, as the engine's sorts and joins write them. One is
-//! removed when its last batch was read, or when its rows are not wanted any more.
+//! Files are those of the worker's `DiskManager`, in Arrow's IPC format, as the engine's sorts and joins write them.
+//! One is removed when its last batch was read, or when its rows are not wanted any more.
 
 use std::{
     collections::HashMap,

@@ -10,8 +10,8 @@ use crate::{BufferPool, Config, Delivery, Endpoint, Error};
 /// Simulated time from one turn of the threads to the next.
 const TURN: Duration = Duration::from_nanos(200);
 
-/// What is tried: each thread has an endpoint, by which it sends full messages to its counterpart at the other node, and
-/// takes those that come. The threads of a node share out what it sends: each takes the next message when it has a
+/// What is tried: each thread has an endpoint, by which it sends full messages to its counterpart at the other node,
+/// and takes those that come. The threads of a node share out what it sends: each takes the next message when it has a
 /// buffer. Sending takes no time of theirs.
 #[derive(Clone, Copy, Debug)]
 pub struct Consumers {

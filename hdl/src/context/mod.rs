@@ -2,8 +2,8 @@
 //!
 //! Tables of thousands of entries are memories of block RAM or UltraRAM, one for each reader, all of which have the
 //! same writer. [`Table`] is such a memory, which is read a cycle ahead; a [`ByteTable`] holds several of them side by
-//! side. [`RingTable`] has the rings of queues. [`Flags`] has a bit for each entry that blocks set and the host clears, [`Stamps`] distinguishes successive
-//! contexts of one entry, and [`States`] has the flags that the whole card shares.
+//! side. [`RingTable`] has the rings of queues. [`Flags`] has a bit for each entry that blocks set and the host clears,
+//! [`Stamps`] distinguishes successive contexts of one entry, and [`States`] has the flags that the whole card shares.
 
 pub mod byte_table;
 pub mod flags;

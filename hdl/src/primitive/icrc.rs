@@ -21,8 +21,8 @@ fn preset(link: usize) -> Vec<u8> {
     bytes
 }
 
-/// Masks of a frame's first beat whose IPv4 header starts behind `link` bytes: the bits that are kept, and the bits that
-/// are then set. The result is what the ICRC covers.
+/// Masks of a frame's first beat whose IPv4 header starts behind `link` bytes: the bits that are kept, and the bits
+/// that are then set. The result is what the ICRC covers.
 pub(crate) fn covered(link: usize) -> (BigUint, BigUint) {
     let mut ones = [0; 64];
     let mut start = link;

@@ -16,7 +16,8 @@ const ROW: usize = 7;
 
 /// Which words may not be written in the same cycle: those in different rows of a bank.
 ///
-/// Combinational. Bit `16 s + t` of `clash`: word `s` must not come with word `t`, which is before it, or with `reverse` behind it.
+/// Combinational. Bit `16 s + t` of `clash`: word `s` must not come with word `t`, which is before it, or with
+/// `reverse` behind it.
 ///
 /// # Inputs
 /// `used`, `banks` (16 x 5 bits), `rows` (16 x 7 bits), `reverse`.
@@ -68,7 +69,8 @@ impl Logic for WordClashes {
     }
 }
 
-/// Writes up to 16 words of 4 bytes a cycle into banks of a word. Those that go to one bank go to one row, and have no byte in common.
+/// Writes up to 16 words of 4 bytes a cycle into banks of a word. Those that go to one bank go to one row, and have no
+/// byte in common.
 ///
 /// The words are at the banks after 2 cycles.
 ///

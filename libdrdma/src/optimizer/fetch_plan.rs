@@ -65,12 +65,13 @@ impl FetchPlan {
         }
     }
 
-    /// The plan that a request to one destination has if it brings none: reads of 256 B if it is one contiguous region of at
-    /// least 128 KiB. `None` for shorter ones, which leave their reads to the card's registers.
+    /// The plan that a request to one destination has if it brings none: reads of 256 B if it is one contiguous region
+    /// of at least 128 KiB. `None` for shorter ones, which leave their reads to the card's registers.
     ///
-    /// A host that serves 64 reads and 16 KiB at once needs no longer reads to be busy, and each is over sooner than one of 512 B:
-    /// a WRITE of 4 MiB has 1.2 % more goodput. Once the host has set `MAX_READ`
-    /// ([`Options::max_read`](crate::Options), [`Context::set_max_read`](crate::Context::set_max_read)) no request gets this plan.
+    /// A host that serves 64 reads and 16 KiB at once needs no longer reads to be busy, and each is over sooner than
+    /// one of 512 B: a WRITE of 4 MiB has 1.2 % more goodput. Once the host has set `MAX_READ`
+    /// ([`Options::max_read`](crate::Options), [`Context::set_max_read`](crate::Context::set_max_read)) no request gets
+    /// this plan.
     #[inline]
     pub const fn of_contiguous(bytes: u32) -> Option<Self> {
         match bytes < LONG_RUN {

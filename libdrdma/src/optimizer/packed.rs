@@ -8,7 +8,8 @@ use crate::{PartitionId, PartitionedRegion, Region, RowMask};
 /// Rows that the card gathers several a cycle, where they are short, instead of one after another
 /// (`docs/architecture.md`, *column request*): all destinations of a request have the same lanes, at equal
 /// steps, with room in a window, or each a stretch of rows of its own, one behind the other in memory; and
-/// there are enough rows: fewer are enough where a row has few lanes, unless they are those of one bitmap for one destination.
+/// there are enough rows: fewer are enough where a row has few lanes, unless they are those of one bitmap for one
+/// destination.
 ///
 /// ```
 /// use libdrdma::{Column, Region, RowMask, optimizer::PackedRows};

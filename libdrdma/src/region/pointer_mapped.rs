@@ -55,8 +55,8 @@ pub struct PointerMapped<'m> {
 
 impl<'m> PointerMapped<'m> {
     /// A region whose array of 64-bit little-endian pointers is in `pointers`, pointing to records
-    /// in `target` ([`MemoryRegion::addr`](crate::MemoryRegion::addr) plus the record's offset); a count and at least one
-    /// extent must follow.
+    /// in `target` ([`MemoryRegion::addr`](crate::MemoryRegion::addr) plus the record's offset); a count and at least
+    /// one extent must follow.
     #[inline]
     pub fn new(pointers: impl Into<Memory<'m>>, target: impl Into<Memory<'m>>) -> Self {
         let (pointers, target) = (pointers.into(), target.into());

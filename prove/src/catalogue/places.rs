@@ -1,7 +1,7 @@
 //! Places in the segmented memory and in the frame store: none is given twice while it is in use.
 //!
-//! A window's number is one of 16, and its memory up to 32 KiB of the ring that `windows.ring` hands out; within a window
-//! the placer gives places to blocks of 256 B.
+//! A window's number is one of 16, and its memory up to 32 KiB of the ring that `windows.ring` hands out; within a
+//! window the placer gives places to blocks of 256 B.
 
 use drdma_hdl::emit::emit;
 use drdma_hdl::receive::parser::Parser;
@@ -10,8 +10,8 @@ use crate::{design::Design, property::Property};
 
 use super::of_card;
 
-/// What surrounds `windows`, in Verilog: `in_use` counts windows, the last one has number `next` - 1 and, if it is `bare`, no
-/// size.
+/// What surrounds `windows`, in Verilog: `in_use` counts windows, the last one has number `next` - 1 and, if it is
+/// `bare`, no size.
 pub(super) const AROUND_WINDOWS: &str = "    // The placer opens a window that is granted, while it is busy; only windows that are in use are freed.
     always @* assume (!opened || (granted && placer_busy));
     wire header = header_valid && header_ready && header_opens;
@@ -155,8 +155,8 @@ fn ring() -> Property {
     wire [10:0] own = size > 9'd128 ? 11'd256 : {2'd0, size};
     wire [10:0] behind = {1'b0, start} + own;
     wire [10:0] keeps = behind > 11'd768 ? 11'd1024 - {1'b0, start} : own;
-    // One that is followed: its place, whether it has no size yet, how many older ones are in use, what these keep, and what
-    // it and the later ones keep.
+    // One that is followed: its place, whether it has no size yet, how many older ones are in use, what these keep, and
+    // what it and the later ones keep.
     reg there = 1'b0;
     reg mine = 1'b0;
     reg [10:0] from = 11'd0;

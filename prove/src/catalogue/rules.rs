@@ -19,8 +19,8 @@ const BLOCKS: [(&str, bool); 8] = [
 /// Further assumptions about a block's inputs, in Verilog.
 fn assumed(block: &str) -> String {
     match block {
-        // The placer becomes busy with the beats that it takes. What a request says of its reads is written before its first beat; the registers stay as they are
-        // while a beat waits. Whoever writes them meanwhile withdraws it.
+        // The placer becomes busy with the beats that it takes. What a request says of its reads is written before its
+        // first beat; the registers stay as they are while a beat waits. Whoever writes them meanwhile withdraws it.
         "windows" => format!(
             "{AROUND_WINDOWS}    reg [25:0] settings;
     always @(posedge clk) settings <= {{max_read, merge_threshold}};

@@ -70,8 +70,8 @@ pub struct Need {
     /// Round trips before the first payload can be in the card, R: 2, or 3 if indexes say where data are
     /// (pointers), or 1 if the requests hold the data.
     pub trips: u32,
-    /// Round trips before the last payload can be in the card: R, or more if the last byte's address is read in further ones
-    /// (chains).
+    /// Round trips before the last payload can be in the card: R, or more if the last byte's address is read in further
+    /// ones (chains).
     pub depth: u32,
     /// Bytes on the wire, with preamble, gap and FCS.
     pub wire_bytes: u64,

@@ -16,8 +16,8 @@ use libdrdma::{
 
 use crate::rig::{self, RunError};
 
-/// Time that passes before a run. A write of a register takes a card's own time, 20 ns, which the others' goes along with only when
-/// time passes: the tables of 16 queue pairs and their memory are 30 us.
+/// Time that passes before a run. A write of a register takes a card's own time, 20 ns, which the others' goes along
+/// with only when time passes: the tables of 16 queue pairs and their memory are 30 us.
 const SETTLING: Duration = Duration::from_micros(100);
 /// Simulated time without a completion after which a run has failed.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -127,8 +127,8 @@ impl End {
         Ok(builder.send_blocks(link.send_blocks).receive_blocks(link.receive_blocks).build()?)
     }
 
-    /// Memory with these bytes, from the beginning of a page on: a figure does not depend on where an allocator puts it. Peers may
-    /// use it as the card allows.
+    /// Memory with these bytes, from the beginning of a page on: a figure does not depend on where an allocator puts
+    /// it. Peers may use it as the card allows.
     pub fn memory(&self, bytes: &[u8]) -> Result<MemoryRegion, RunError> {
         self.memory_behind(0, bytes)
     }

@@ -150,8 +150,8 @@ impl Table {
     }
 }
 
-/// The share of the bound that the slowest node reaches. Rows that stay at home are not sent, but count as fetched: they lie
-/// one by one between the others.
+/// The share of the bound that the slowest node reaches. Rows that stay at home are not sent, but count as fetched:
+/// they lie one by one between the others.
 pub fn share(arrival: Arrival) -> Result<f64, RunError> {
     let network = NetworkConfig::default();
     let mut fabric = rig::fabric(network.clone(), &[Kind::Rtl; NODES])?;

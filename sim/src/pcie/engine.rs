@@ -3,7 +3,8 @@
 //! Reads are cut at the maximum read request size and at 4 KiB; their data come back out of order
 //! and are written to the card's RAM segments, which handshake independently; a descriptor's status
 //! follows when every write was reported done. Writes read the card's memories ahead, and leave in order, cut at
-//! the maximum payload size and at 4 KiB. The `ctrl` port has priority over `data`. Memory that is not mapped answers with an error.
+//! the maximum payload size and at 4 KiB. The `ctrl` port has priority over `data`. Memory that is not mapped answers
+//! with an error.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -13,8 +13,8 @@ const MOST_ROWS: u64 = 10_000;
 /// Bytes of an element of a region with kinds, at most.
 const MOST_BYTES: u64 = (1 << 24) - 1;
 
-/// Gives some posts columns of other kinds than fixed width, and other layouts of messages; without these, keys for ids. What is drawn for it
-/// leaves the rest of the seed's job as it was.
+/// Gives some posts columns of other kinds than fixed width, and other layouts of messages; without these, keys for
+/// ids. What is drawn for it leaves the rest of the seed's job as it was.
 pub(super) fn insert(seed: u64, qps: &[Value], generator: &mut Generator, posts: &mut [Value]) {
     let mut random = Random::new(seed ^ 0x6b69_6e64_7321);
     let by_name = json!({ "qps": qps });
@@ -132,7 +132,8 @@ fn values(region: &Value, field: &str) -> u64 {
 }
 
 impl Generator {
-    /// Replaces the ids of a partitioned post by keys, and names ids that are made of them; false if it is none, or too long.
+    /// Replaces the ids of a partitioned post by keys, and names ids that are made of them; false if it is none, or too
+    /// long.
     fn keys_for_ids(&mut self, random: &mut Random, post: &mut Value) -> bool {
         let destinations_of = post["destinations"].as_array().map_or(0, Vec::len) as u64;
         let Some(region) = post.get_mut("partitioned") else { return false };

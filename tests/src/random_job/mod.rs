@@ -41,8 +41,8 @@ pub struct Limits {
     pub kinds: bool,
     /// With `kinds`: whether messages may be laid out by columns.
     pub by_columns: bool,
-    /// With `by_columns`: whether each column may have an address of its own, whatever the rows are, and whether rows may
-    /// be partitioned by keys.
+    /// With `by_columns`: whether each column may have an address of its own, whatever the rows are, and whether rows
+    /// may be partitioned by keys.
     pub all_columns: bool,
     /// Whether there are WRITEs by columns that every card sends.
     pub column_writes: bool,

@@ -96,8 +96,8 @@ fn messages_of_no_bytes_are_received() {
     assert_eq!(told, [(0, None), (0, Some(7)), (0, Some(8)), (5, None)]);
 }
 
-/// Solicited SENDs arrive like others. A key of memory that a program has registered cannot be made invalid in the guest: it says so
-/// of the receive, and of what came with the key it knows that much.
+/// Solicited SENDs arrive like others. A key of memory that a program has registered cannot be made invalid in the
+/// guest: it says so of the receive, and of what came with the key it knows that much.
 #[test]
 #[ignore = "needs a guest: cargo xtask vm"]
 fn solicited_sends_arrive_and_a_key_that_cannot_be_made_invalid_is_told() {

@@ -16,10 +16,11 @@ const ALWAYS: &str = "block";
 /// Counts of one block, which is one file: those of all models, instances and processes together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// How often each statement ran, of those that stand behind a condition. One that stands in several processes or instances, because a loop was
-    /// unrolled or the block stands in several designs, counts once.
+    /// How often each statement ran, of those that stand behind a condition. One that stands in several processes or
+    /// instances, because a loop was unrolled or the block stands in several designs, counts once.
     pub statements: BTreeMap<String, u64>,
-    /// How often each bit, such as `level[3]`, of a signal of at most [`MAX_WIDTH`](super::MAX_WIDTH) bits changed after its first change in an instance.
+    /// How often each bit, such as `level[3]`, of a signal of at most [`MAX_WIDTH`](super::MAX_WIDTH) bits changed
+    /// after its first change in an instance.
     pub toggles: BTreeMap<String, u64>,
 }
 

@@ -1,7 +1,7 @@
 //! Whole LINEITEM, strings and all, from one card into columns at others.
 //!
-//! One request sends numbers and views: the receivers' cards append them to columns. Where strings do not stand in their
-//! views, one more a column writes them to memory of the receivers, each behind its length.
+//! One request sends numbers and views: the receivers' cards append them to columns. Where strings do not stand in
+//! their views, one more a column writes them to memory of the receivers, each behind its length.
 
 mod check;
 mod receiver;
@@ -34,8 +34,8 @@ const TIMEOUT: u8 = 14;
 const RETRIES: u8 = 7;
 /// Receives are posted anew at once, and all rows are free when a batch begins, so that some waits are enough.
 const RNR_RETRIES: u8 = 6;
-/// Simulated time without a packet and a completion in which a card may still be at work: some, and for each row and receiver
-/// as long as looking at its ids and strings beforehand takes, several times over.
+/// Simulated time without a packet and a completion in which a card may still be at work: some, and for each row and
+/// receiver as long as looking at its ids and strings beforehand takes, several times over.
 const SILENCE: Duration = Duration::from_millis(1);
 const SILENCE_A_ROW: Duration = Duration::from_nanos(200);
 /// Interval at which time is advanced where no event is due.

@@ -74,7 +74,8 @@ impl Loaded {
     ) -> Result<Option<PartitionedRegion<'static, u16>>, DemoError> {
         let Some(bytes) = &self.outside[column] else { return Ok(None) };
         let table = ViewTable::register(pd, [(bytes, 0, bytes.len() as u64)])?;
-        let region = self.partitioned().typed_column(&self.columns[column], 0, Values::views(&table));
+        let region =
+            self.partitioned().typed_column(&self.columns[column], 0, Values::views(&table));
         Ok(Some(region.build()?))
     }
 }

@@ -387,8 +387,8 @@ fn consumers_of_any_speed_get_their_rows_in_order_and_memory_stays_within_the_ba
         }
         (0..MANY).for_each(|partition| while traffic.take(partition) {});
         assert_eq!(traffic.taken, traffic.all, "seed {seed}");
-        // A batch of 50 rows that was read while there was room, one that is on its way to disk, and one a partition that
-        // came back from there.
+        // A batch of 50 rows that was read while there was room, one that is on its way to disk, and one a partition
+        // that came back from there.
         let most = backlog + 50 * 8 * (2 + MANY);
         assert!(traffic.backlog.most() <= most, "seed {seed}: {} B", traffic.backlog.most());
         went_to_disk += traffic.went_to_disk;

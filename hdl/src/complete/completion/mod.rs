@@ -2,8 +2,9 @@
 //!
 //! A request is opened when it is decoded, in the order of its queue. It is done when everything of
 //! it was sent and, on RC, every destination's last packet was acknowledged. Done requests leave
-//! their queue in order, each with one entry in the queue's completion ring, but for unsignaled ones that succeeded. One that sends a
-//! part of a message, and not the last, has an entry only if it fails; the queue has no further ones then.
+//! their queue in order, each with one entry in the queue's completion ring, but for unsignaled ones that succeeded.
+//! One that sends a part of a message, and not the last, has an entry only if it fails; the queue has no further ones
+//! then.
 //!
 //! A receipt of a receive gets an entry as well, in the ring that it names. Receives and sends may share a ring.
 //!

@@ -45,8 +45,8 @@ const INDEX: usize = PLACES - 1;
 const PLACE: usize = SLOT + INDEX;
 /// Bits of the region of a described key, or of the header's number of a receive's region.
 const NAME: usize = KEY_REGION;
-/// Bits of an element's number; or with the top bit, of the high part of a place in a region that has no elements. Those
-/// of other regions have less than 4 GiB.
+/// Bits of an element's number; or with the top bit, of the high part of a place in a region that has no elements.
+/// Those of other regions have less than 4 GiB.
 const PART: usize = 6;
 /// First bits of the fields of a position in the table.
 const ADDR_AT: usize = NAME;

@@ -3,9 +3,9 @@
 use crate::primitive::Select;
 use drdma_emit::prelude::*;
 
-/// For a beat of 64 bytes that starts with byte `start` of a row, gives the packer the number of rows that the beat completes,
-/// how many it touches, and with which byte of a row it ends. If rows have 1 to 3 bytes, a beat takes as many rows as
-/// 64 bytes hold, and ends with the last of them.
+/// For a beat of 64 bytes that starts with byte `start` of a row, gives the packer the number of rows that the beat
+/// completes, how many it touches, and with which byte of a row it ends. If rows have 1 to 3 bytes, a beat takes as
+/// many rows as 64 bytes hold, and ends with the last of them.
 ///
 /// Combinational: a comparison with each multiple of the row's length, then a selection.
 ///

@@ -161,7 +161,8 @@ pub struct Control {
     /// The read data are taken.
     pub axil_rready: Signal<In, Bit>,
 
-    // ------------------------------------------------------------------ tables: every word that the host writes, to all blocks
+    // ------------------------------------------------------------------ tables: every word that the host writes, to
+    // all blocks
     /// Every word that the host writes into a table of entries, to all blocks.
     pub cfg: Flow<Out, ConfigWrite>,
 

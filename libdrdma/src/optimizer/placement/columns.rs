@@ -212,8 +212,8 @@ impl ColumnPlacement {
         Ok(Self { lanes: lanes.to_vec(), groups, rows })
     }
 
-    /// Rows of a window of these lanes, at most 4,096: a multiple of 128 where there are at least 512, of 64 where there
-    /// are at least 128, else of 16. Of a sparse window whole blocks of 64 count.
+    /// Rows of a window of these lanes, at most 4,096: a multiple of 128 where there are at least 512, of 64 where
+    /// there are at least 128, else of 16. Of a sparse window whole blocks of 64 count.
     ///
     /// # Errors
     /// The [`PlacementError`] of lanes that the card does not pack.

@@ -1,5 +1,5 @@
-//! Frames that are wrong in any way, into the whole card: nothing hangs it, no byte is read or written that no key and no
-//! receive opens, each frame has one fate, and counters tell of it.
+//! Frames that are wrong in any way, into the whole card: nothing hangs it, no byte is read or written that no key and
+//! no receive opens, each frame has one fate, and counters tell of it.
 
 use drdma_abi::{
     register::{Counter, STATUS, counter},

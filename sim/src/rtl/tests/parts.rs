@@ -116,8 +116,8 @@ impl Bench {
         assert_eq!(self.errors(), []);
     }
 
-    /// What peers found wrong. The last packet of a part asks for an acknowledgement, as any packet may of a queue pair that sends
-    /// again what is lost; and what comes behind a lost one is not the next.
+    /// What peers found wrong. The last packet of a part asks for an acknowledgement, as any packet may of a queue pair
+    /// that sends again what is lost; and what comes behind a lost one is not the next.
     fn errors(&self) -> Vec<WireError> {
         let may_be = |error: &WireError| match error {
             WireError::Peer { error: PeerError::Field { field, found: 1, .. }, .. } => {

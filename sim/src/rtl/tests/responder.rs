@@ -231,8 +231,8 @@ fn a_read_of_4_mib_is_answered_at_the_rate_of_the_wire() {
     }
 }
 
-/// The host takes a queue pair away, or breaks it, while a long READ is being answered: what has left is whole, nothing of
-/// it leaves later, and others go on.
+/// The host takes a queue pair away, or breaks it, while a long READ is being answered: what has left is whole, nothing
+/// of it leaves later, and others go on.
 #[test]
 fn a_queue_pair_that_goes_in_the_middle_of_an_answer_ends_it() {
     for seed in 0..12 {

@@ -9,9 +9,10 @@
 //!
 //! Contract: `next_queue` and `next_open_queue` are what `queue` and `open_queue` will be in the next cycle. A
 //! completion every 3 cycles, and one more for each request that had to be parked; the entry follows
-//! `done` after 6 cycles. An unsignaled request that succeeded leaves without an entry, whether there is room or not, and so does one whose
-//! message goes on in another part. A request whose completion queue has no room is done again
-//! behind those that wait. A receipt every 3 cycles, or every 6 while requests complete as well; its entry follows after 4.
+//! `done` after 6 cycles. An unsignaled request that succeeded leaves without an entry, whether there is room or not,
+//! and so does one whose message goes on in another part. A request whose completion queue has no room is done again
+//! behind those that wait. A receipt every 3 cycles, or every 6 while requests complete as well; its entry follows
+//! after 4.
 
 mod entries;
 mod kernel;

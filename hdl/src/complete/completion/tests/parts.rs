@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 const BYTES: u64 = 300_000;
 
-/// Opens and sends a message of queue 0 in parts, with sequence numbers from `psn` on; items come at once or one by one.
+/// Opens and sends a message of queue 0 in parts, with sequence numbers from `psn` on; items come at once or one by
+/// one.
 fn send_parts(card: &mut Card<'_>, wr_id: u64, parts: u64, psn: u64, at_once: bool) {
     let slots: Vec<_> = (0..parts).map(|_| card.open(0, wr_id)).collect();
     for (part, slot) in (1..).zip(slots) {

@@ -147,8 +147,8 @@ pub struct Execution {
     pub lingers: Flow<Out, QueuePairIndex>,
     /// A packet is dropped because one before it has broken the queue pair.
     pub count_dropped: Signal<Out, Bit>,
-    /// A repeated READ is not answered, a packet is dropped because one before it will be sent again, or one of UC or UD
-    /// fails a check, and its message with it.
+    /// A repeated READ is not answered, a packet is dropped because one before it will be sent again, or one of UC or
+    /// UD fails a check, and its message with it.
     pub count_ignored: Signal<Out, Bit>,
     /// Neither a job nor a placing is held.
     pub idle: Signal<Out, Bit>,

@@ -114,8 +114,8 @@ fn every_malformed_write_by_columns_has_its_status() {
     assert_eq!(compare(&mut world, &mut card, &[batch(200, most)])[0].status, 0);
 }
 
-/// Two destinations of a strided region of 9 rows with two extents; the second one's messages go by columns. Their heads
-/// begin at granules 2 and 8, their regions at 4 and 10.
+/// Two destinations of a strided region of 9 rows with two extents; the second one's messages go by columns. Their
+/// heads begin at granules 2 and 8, their regions at 4 and 10.
 fn messages(card: &Card) -> Vec<u8> {
     let (addr, lkey) = (card.regions[13].addr, card.regions[13].lkey);
     let mut bytes = vec![0; WqeHeader::SIZE];

@@ -179,8 +179,8 @@ fn expected(around: &Around<'_>, region: &Region, bytes: (u64, u64)) -> Result<V
 }
 
 impl Around<'_> {
-    /// Asks for `bytes` of the region at place `at`, from `start` on, in packets of up to `mtu`, up to the first one that
-    /// fails; what they should bring.
+    /// Asks for `bytes` of the region at place `at`, from `start` on, in packets of up to `mtu`, up to the first one
+    /// that fails; what they should bring.
     fn ask_read(
         &mut self,
         (at, region): (u64, &Region),
