@@ -148,6 +148,7 @@ struct Counts {
     rows: Count,
     batches: Count,
     copied: Count,
+    kept: Count,
     copied_before: u64,
 }
 
@@ -158,6 +159,7 @@ impl Counts {
             rows: counter("received_rows"),
             batches: counter("received_batches"),
             copied: counter("copied_bytes_received"),
+            kept: counter("kept_receivers"),
             copied_before: 0,
         }
     }
@@ -251,6 +253,7 @@ async fn try_run(
                     let count = wanted.end - wanted.start;
                     let form = if kinds { Form::Kinds } else { Form::Columns };
                     let mut inbox = Inbox::new(site, &schema, form, count, may_append)?;
+                    counts.kept.add(inbox.kept);
                     site.connect(&mut inbox.pairs, &address, &peer)?;
                     let (address, appended) = (site.address(&inbox.pairs), inbox.is_appended());
                     control.say(&[ToProducer::Connect { address, appended }]).await?;
@@ -354,6 +357,8 @@ struct Inbox {
     // The queue pairs go before the queues that they receive from.
     pairs: Vec<QueuePair<'static>>,
     receivers: Receivers,
+    /// How many of the receivers were kept from an exchange before.
+    kept: usize,
 }
 
 /// Form in which rows are received.
@@ -372,22 +377,22 @@ impl Inbox {
         partitions: usize,
         may_append: bool,
     ) -> Result<Self, Error> {
-        if may_append && let Some(receivers) = appending(site, schema, partitions)? {
+        if may_append && let Some((receivers, kept)) = appending(site, schema, partitions)? {
             let pairs = receivers.iter().map(|receiver| site.queue_pair(Some(receiver.queue())));
             let pairs = pairs.collect::<Result<_, _>>()?;
-            return Ok(Self { pairs, receivers: Receivers::Appended(receivers, 0) });
+            return Ok(Self { pairs, receivers: Receivers::Appended(receivers, 0), kept });
         }
         let format = passage::format(schema, form)?.ok_or_else(|| Error::Protocol {
             peer: site.name_of(site.number),
             what: "rows without columns do not go by the card".into(),
         })?;
-        let receiver = match site.kept.take_receiver(&format) {
-            Some(receiver) => receiver,
-            None => Receiver::new(format, &site.pd, site.config.slabs)?,
+        let (receiver, kept) = match site.kept.take_receiver(&format) {
+            Some(receiver) => (receiver, 1),
+            None => (Receiver::new(format, &site.pd, site.config.slabs)?, 0),
         };
         let pairs = (0..partitions).map(|_| site.queue_pair(Some(receiver.queue())));
         let pairs = pairs.collect::<Result<_, _>>()?;
-        Ok(Self { pairs, receivers: Receivers::Batches(receiver) })
+        Ok(Self { pairs, receivers: Receivers::Batches(receiver), kept })
     }
 
     fn is_appended(&self) -> bool {
@@ -396,7 +401,7 @@ impl Inbox {
 
     /// Closes the connections, over which all has come, and keeps what received it for another exchange.
     fn keep(self, site: &Site) {
-        let Self { pairs, receivers } = self;
+        let Self { pairs, receivers, kept: _ } = self;
         drop(pairs);
         match receivers {
             Receivers::Batches(receiver) => site.kept.keep_receiver(receiver),
@@ -449,18 +454,23 @@ impl Inbox {
     }
 }
 
-/// A receiver of appended rows for each partition, of about as much memory as slabs would have. `None`: the rows or the
-/// card do not allow it, or other exchanges have the card's append regions.
+/// A receiver of appended rows for each partition, of about as much memory as slabs would have, and how many of them
+/// were kept from an exchange before. `None`: the rows or the card do not allow it, or other exchanges have the card's
+/// append regions.
 fn appending(
     site: &Site,
     schema: &SchemaRef,
     partitions: usize,
-) -> Result<Option<Vec<AppendReceiver>>, Error> {
+) -> Result<Option<(Vec<AppendReceiver>, usize)>, Error> {
     let Some(format) = passage::appended_format(schema) else { return Ok(None) };
     let messages = messages_of(site, partitions);
     let make = || AppendReceiver::new(format.clone(), &site.pd, SEGMENTS, messages, BATCH_ROWS);
+    let mut kept = 0;
     let receiver = |_| match site.kept.take_appender(&format, messages) {
-        Some(receiver) => Ok(receiver),
+        Some(receiver) => {
+            kept += 1;
+            Ok(receiver)
+        }
         None => match make() {
             // Those that are kept may have what is missing.
             Err(ReceiveError::Kept(KeptRegionError::Exhausted { .. }))
@@ -472,7 +482,7 @@ fn appending(
         },
     };
     match (0..partitions).map(receiver).collect() {
-        Ok(receivers) => Ok(Some(receivers)),
+        Ok(receivers) => Ok(Some((receivers, kept))),
         Err(ReceiveError::Kept(
             KeptRegionError::Exhausted { .. } | KeptRegionError::Unsupported { .. },
         )) => Ok(None),

@@ -99,8 +99,12 @@ impl Producer {
             peer: site.name_of(site.number),
             what: "rows without columns do not go by the card".into(),
         })?;
+        let counts = Counts::new(metrics);
         let (queue, cq) = match site.kept.take_send_queue() {
-            Some(kept) => kept,
+            Some(kept) => {
+                counts.kept.add(1);
+                kept
+            }
             None => {
                 let cq = site.port.context().completion_queue().entries(SEND_BLOCKS).build()?;
                 (site.pd.shared_send_queue(&cq).send_blocks(SEND_BLOCKS).build()?, cq)
@@ -137,7 +141,7 @@ impl Producer {
             spill,
             posted: HashMap::new(),
             next: 0,
-            counts: Counts::new(metrics),
+            counts,
             task,
             was_full: false,
             failed: false,

@@ -44,6 +44,28 @@ fn metric<'a>(line: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
+fn queues_and_receivers_are_used_again_by_the_next_query() {
+    let lab = Lab::new().shuffling_joins();
+    // Rows that are appended to columns, and rows that are not.
+    let join = "select count(*) from lineitem join orders on l_orderkey = o_orderkey";
+    let groups = "select o_clerk, count(*) from orders group by o_clerk";
+    for (sql, key) in [(join, "l_orderkey"), (groups, "o_clerk")] {
+        let kept = || {
+            let text = lab.cluster.analyze(sql).unwrap();
+            let value = |operator: &str, name: &str| {
+                let line = text.lines().find(|line| line.contains(operator)).unwrap();
+                metric(line, name).parse::<u32>().unwrap()
+            };
+            let head = format!("DrdmaShuffleExec: hash=[{key}");
+            (value(&head, "kept_send_queues"), value("NetworkShuffleExec", "kept_receivers"))
+        };
+        kept();
+        let (queues, receivers) = kept();
+        assert!(queues > 0 && receivers > 0, "{sql}: {queues} send queues, {receivers} receivers");
+    }
+}
+
+#[test]
 fn rows_of_fixed_width_are_appended_by_the_consumers_cards_and_others_are_not() {
     let lab = Lab::new().shuffling_joins();
     let heads = |sql: &str, key: &str| {
