@@ -49,8 +49,8 @@ const RUN_BY_RUN: &str = "Where a bitmap selects the rows, each run of rows that
 const ROW_BY_ROW: &str = "Rows with strings are judged, one cycle each, and then sent, with a cycle for the columns of fixed width and \
      one for each 64 B of a string's length and bytes together: 2,048 rows take some 4,400 cycles to be sent. \
      Their values are kept, so that the next request is judged meanwhile, but the first of three requests is \
-     judged before anything is sent: its first frame comes 5,985 cycles behind the doorbell. From then on a \
-     request takes 4,550 cycles. The host is no limit: 30.3 of 64 reads are under way on average.";
+     judged before anything is sent: its first frame comes 5,707 cycles behind the doorbell. From then on a \
+     request takes 4,550 cycles. The host is no limit: 30.8 of 64 reads are under way on average.";
 const TRIP_BY_TRIP: &str = "A request with bits is walked when the one before has left the sequencer. Its lists and lines of bits are \
      read while that one is sent, but those of the first request take a round trip, and the values that are \
      sent take another one: of the 3,940 cycles of three requests of 128 rows 1,409 pass before the first \

@@ -73,7 +73,9 @@ use keys::Keys;
 use messages::Messages;
 use partitioner::Partitioner;
 use plan::Plan;
-use record::{CONTEXT_BITS, CUT_BITS, Context, Cut, ITEM_BITS, Item, Read, TOKEN_BITS, Token};
+use record::{
+    CONTEXT_BITS, CUT_BITS, Context, Cut, ITEM_BITS, Item, Purpose, Read, TOKEN_BITS, Token,
+};
 use route::Route;
 use rows::Rows;
 use selector::Selector;
@@ -333,6 +335,8 @@ pub struct Sequencer {
     /// The current answer goes to the column path.
     for_columns: Signal<Local, Bit>,
     plain_read: Signal<Local, Read>,
+    /// Purpose of the reads of requests with kinds.
+    kinds_purpose: Signal<Local, Purpose>,
     item_in: Flatten<Item, ITEM_BITS>,
     items: PromptFifo<ITEM_BITS, 6, 7>,
     item_out: Restore<Item, ITEM_BITS>,

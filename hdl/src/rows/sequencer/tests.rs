@@ -323,6 +323,39 @@ fn lists_of_a_flushed_request_are_dropped() {
     check_lanes(&card, &third, posted, &tokens[0]);
 }
 
+/// A request with kinds stands between two that take the column path: each gets the answers of its own reads, whatever
+/// the reader was asked for last.
+#[test]
+fn answers_for_kinds_go_between_those_for_the_column_path() {
+    let library = library();
+    for fetches in [false, true] {
+        let mut card = Card::new(&library, 14);
+        card.columns.enable(&mut card.bench, 1);
+        let by_columns = |seed| {
+            let mut request = by_bitmaps(3000, seed);
+            if fetches {
+                let fetched = (vec![true; 3000], false);
+                request.dests.iter_mut().for_each(|d| d.regions[0].fetch = Some(fetched.clone()));
+            }
+            assert!(request.chunk_rows(1).is_some());
+            request
+        };
+        let mut requests = [by_columns(1), by_bitmaps(700, 2), by_columns(3)];
+        let posted: Vec<_> = requests
+            .iter_mut()
+            .zip([false, true, false])
+            .map(|(request, has_kinds)| {
+                card.has_kinds = has_kinds;
+                card.post(request)
+            })
+            .collect();
+        let tokens = card.finish(requests.len());
+        check(&tokens[0], &requests[0], posted[0], &card);
+        check_lanes(&card, &requests[1], posted[1], &tokens[1]);
+        check(&tokens[2], &requests[2], posted[2], &card);
+    }
+}
+
 /// Destinations of the same lanes are judged by one product each, others by the sum over their regions.
 #[test]
 fn messages_that_are_too_long_fail_the_first_destination_that_has_one() {

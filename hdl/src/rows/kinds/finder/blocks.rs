@@ -35,10 +35,23 @@ impl<const RECORDS: usize> Finder<RECORDS> {
     pub(super) fn look_at_block(&mut self) {
         self.over.next = (!self.known.q.val() && !self.links.q.val())
             || (!self.is_pointers.val() && !self.lowest.any.val());
+        self.may_find.next = self.on.val()
+            && !self.chases.val()
+            && !self.replays.q.val()
+            && (self.state.q.val() == FinderState::Flow)
+            && (!self.row_valid.q.val() || (self.ahead.val() && self.take.val()));
+        self.empties.next = self.may_find.val()
+            && self.ahead.val()
+            && !self.is_pointers.val()
+            && !(self.word.q.val() & (self.word.q.val() - 1)).any();
         self.next_leaves.next = self.next_valid.q.val()
             && self.on.val()
             && (!self.chases.val() || self.chaser.head.ready.val())
-            && (self.over.val() || (!self.is_pointers.val() && !self.next_word.q.val().any()));
+            && (self.over.val()
+                || self.empties.val()
+                || (!self.is_pointers.val() && !self.next_word.q.val().any()));
+        self.loads.next =
+            self.next_leaves.val() && (self.over.val() || self.empties.val()) && !self.chases.val();
         self.read_moves.next =
             self.read_valid.q.val() && (!self.next_valid.q.val() || self.next_leaves.val());
         self.wants.next = self.on.val()

@@ -83,10 +83,10 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 
 /// Finds the rows of a region for the lister; see the [module above](super).
 ///
-/// With `ahead`, blocks are looked through one a cycle, ahead of the rows that are taken: a row takes a cycle then, and
-/// a block with rows one more, or a pointer 2. Without `ahead`, a block is looked at only after the rows of the block
-/// before were taken, so that `place` is the position of the walk when a row was taken; a row takes 2 cycles then, and
-/// a block 4.
+/// With `ahead`, blocks are looked through one a cycle, ahead of the rows that are taken: a row takes a cycle then, or a
+/// pointer 2, and blocks with rows follow each other without a gap. Without `ahead`, a block is looked at only after the
+/// rows of the block before were taken, so that `place` is the position of the walk when a row was taken; a row takes 2
+/// cycles then, and a block 4.
 ///
 /// 64 windows of 512 B of lists are kept. The next 16 windows of the current list are asked for, one in three cycles,
 /// while rows of those before are found; a window takes a cycle beside its blocks. With `peek`, and then `looks` until
@@ -317,6 +317,10 @@ pub struct Finder<const RECORDS: usize> {
     lowest: FirstSet<64, 6>,
     found: Signal<Local, Bits<33>>,
     over: Signal<Local, Bit>,
+    /// No row of the current block is left after this cycle; only with `ahead`, and not for pointers.
+    empties: Signal<Local, Bit>,
+    /// The next block becomes the current one.
+    loads: Signal<Local, Bit>,
     chain_ends: Signal<Local, Bit>,
     may_find: Signal<Local, Bit>,
     outside: Signal<Local, Bit>,

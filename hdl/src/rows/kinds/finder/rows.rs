@@ -82,15 +82,10 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             || (self.word.q.val() > self.bounds.val().high);
         self.last_lane.next = !self.by_lane.val()
             || (bit_cast::<5, 4>(self.next_lane.q.val()) + 1 == self.info.val().lanes);
-        self.may_find.next = self.on.val()
-            && !self.chases.val()
-            && !self.replays.q.val()
-            && (self.state.q.val() == FinderState::Flow)
-            && (!self.row_valid.q.val() || (self.ahead.val() && self.take.val()));
         if self.take.val() {
             self.row_valid.d.next = false;
         }
-        if self.next_leaves.val() && self.over.val() && !self.chases.val() {
+        if self.loads.val() {
             self.known.d.next = true;
             self.word.d.next = self.next_word.q.val();
             self.word_block.d.next = self.next_block.q.val();
@@ -129,7 +124,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             } else if !self.is_pointers.val() {
                 self.row_at.d.next = self.found.val();
                 self.row_valid.d.next = !self.over.val();
-                if !self.over.val() {
+                if !self.over.val() && !self.loads.val() {
                     self.word.d.next = self.word.q.val() & (self.word.q.val() - 1);
                 }
             } else if self.known.q.val() {

@@ -171,7 +171,7 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// Where rows are judged whose values are not kept, only those groups are asked for whose entries can lead nowhere or
 /// whose lengths vary: `Wanted::row` of a message has the bytes of the others. When the first walk of a destination's
 /// region begins, it takes a cycle for each lane and 4 more, unless the destination before had the same region. A turn
-/// of a destination takes 7 more cycles, and one for each block of ids.
+/// of a destination takes 7 more cycles, and up to one for each block of ids that are all of others.
 ///
 /// The first windows of the lists of the first 32 destinations are asked for before the first walk, in 5 cycles each,
 /// and one more list at the beginning of each destination. Only the list of a destination's first region is asked for.
@@ -391,6 +391,8 @@ pub struct Lister<const RECORDS: usize> {
     last_chunk: Signal<Local, Bit>,
     /// The next destination has its turn.
     passes: Signal<Local, Bit>,
+    /// With `passes`: the finder goes on at once.
+    reopens: Signal<Local, Bit>,
     /// The next destination has had a turn in this walk.
     goes_on: Signal<Local, Bit>,
     standings: Ram<STANDING_BITS, 1, DEST_INDEX>,

@@ -108,11 +108,14 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.last_group.next = self.by_lane.val() || self.is_last.q.val();
     }
 
-    /// The finder delivers the region's rows, from two cycles after it was opened.
+    /// The finder delivers the region's rows, from two cycles after it was opened. In turns it is opened as the turn
+    /// passes, but with the head of a destination that follows one whose rows have ended: the region is read anew then.
     #[hdl_gen]
     pub(super) fn tell_finder(&mut self) {
         self.opens.next = (self.state.q.val() == ListerState::Region)
-            || (self.turns.q.val() && (self.state.q.val() == ListerState::Head));
+            || (self.turns.q.val()
+                && self.last_chunk.val()
+                && (self.state.q.val() == ListerState::Head));
         self.finds.next = self.state.q.val() == ListerState::Rows;
         self.finder.clear.next = self.clears.val();
         // United regions are the same to the finder but for the set's number, which is that of the first one.
@@ -364,9 +367,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 self.unequal.d.next = true;
             }
         }
-        if self.turns.q.val() && !self.last_chunk.val() {
-            self.passes.next = true;
-        } else if self.interleaved.val() {
+        if self.interleaved.val() {
             self.state.d.next = ListerState::DestEnd;
             if self.region.q.val().any() {
                 // The region had as many elements as the others when it was judged.

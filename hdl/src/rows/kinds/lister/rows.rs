@@ -154,6 +154,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         } else if self.finder.bad.val() {
             self.failure.d.next = PROTECTION.into();
             self.state.d.next = ListerState::Finish;
+        } else if self.finder.dry.val() && self.turns.q.val() && !self.last_chunk.val() {
+            self.passes.next = true;
+            self.reopens.next = true;
         } else if self.finder.dry.val() {
             self.state.d.next = ListerState::RegionEnd;
         }

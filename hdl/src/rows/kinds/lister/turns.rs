@@ -49,6 +49,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.last_chunk.next =
             self.chunk_end.q.val() >= bit_cast::<33, 32>(self.set_info.val().count);
         self.passes.next = false;
+        self.reopens.next = false;
         self.end_next.next = false;
         // A destination without regions names a set that may be another request's.
         self.shares.next = self.set_info.val().ids.any()
@@ -137,6 +138,15 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// Gives the next destination its turn.
     #[hdl_gen]
     pub(super) fn pass_turn(&mut self) {
+        if self.reopens.val() {
+            self.finder.open.next = true;
+            if self.last_dest.val() {
+                self.finder.from.next.block = self.chunk_end.q.val() >> 6;
+                if self.set_info.val().ids.get_bit(1) {
+                    self.finder.from.next.block = self.chunk_end.q.val() >> 5;
+                }
+            }
+        }
         if self.passes.val() {
             self.standings.write_lanes.next = 1.into();
             self.head.d.next = self.dest_info.val();

@@ -130,9 +130,9 @@ fn a_row_takes_a_cycle_for_each_group_and_each_token() {
     for (name, columns, judged, given) in cases {
         let cycles = columns.cycles();
         println!("{name}: {cycles} cycles, {:.2} a row", cycles as f64 / f64::from(ROWS));
-        // A word of 64 bits of the bitmap takes one more cycle, and a message two.
+        // A message takes two more cycles.
         let rows = u64::from(ROWS);
-        let most = rows * (judged + given) + 2 * (rows.div_ceil(64) + 2 * rows / 10);
+        let most = rows * (judged + given) + 2 * (2 * rows / 10);
         assert!(cycles <= most + TRIPS * SHORT, "{name}: {cycles} cycles, {most} and round trips");
     }
 }

@@ -85,6 +85,13 @@ impl Sequencer {
     /// a stretch of keys that begins anew, because windows of two requests, with two functions, may follow one another.
     #[hdl_gen]
     fn wire_reads_of_kinds(&mut self) {
+        // Nothing of what the reader asked for last counts here: that may have been for the column path.
+        self.kinds_purpose.next.column = false;
+        self.kinds_purpose.next.ids = 0.into();
+        self.kinds_purpose.next.partition = 0.into();
+        self.kinds_purpose.next.last = true;
+        self.kinds_purpose.next.fetch = false;
+        self.kinds_purpose.next.kept = false;
         self.kinds.read.ready.next = false;
         if self.plan.kinds_busy.val() {
             self.keys.stretch.valid.next =
@@ -106,9 +113,7 @@ impl Sequencer {
             } else {
                 self.route.req_valid.next =
                     self.kinds.read.valid.val() && !self.kinds.read.made.val();
-                // What the reader asked for last may have been for the column path.
-                self.route.req_read.next.purpose.column = false;
-                self.route.req_read.next.purpose.last = true;
+                self.route.req_read.next.purpose = self.kinds_purpose.val();
                 self.read_req_addr.next = self.kinds.read.addr.val();
                 self.read_req_bytes.next = self.kinds.read.bytes.val();
                 self.kinds.read.ready.next = self.route.req_taken.val();
