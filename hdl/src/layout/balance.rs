@@ -1,4 +1,4 @@
-//! Finds how wide a gap is worth reading through, so that the host's two limits are reached together.
+//! Finds how wide a gap is worth reading through on the column path, so that the host's two limits are reached together.
 //!
 //! A host limits the number of DMA reads in flight, and the number of their bytes. Where reads are short, their number
 //! is the limit, and reading through wider gaps makes fewer of them. Where reads are long, their bytes are the limit,

@@ -105,8 +105,10 @@ pub struct Placer {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
-    /// Widest gap in bytes that is worth reading through; may change at any time.
-    pub gap: Signal<In, Bits<13>>,
+    /// Bytes that reads should have on average; 0: any.
+    pub mean: Signal<In, Bits<9>>,
+    /// The settings are a request's own: all gaps up to `merge_threshold` are read through.
+    pub planned: Signal<In, Bit>,
     /// A window may be opened.
     pub window_granted: Signal<In, Bit>,
     /// With `window_granted`: number of that window.
@@ -267,7 +269,8 @@ impl Logic for Placer {
         // Needed words become boxes.
         self.boxes.max_read.next = self.max_read.val();
         self.boxes.merge_threshold.next = self.merge_threshold.val();
-        self.boxes.worth.next = self.gap.val();
+        self.boxes.mean.next = self.mean.val();
+        self.boxes.planned.next = self.planned.val();
         self.boxes.list_write.next = self.directory.list_write.val();
         self.boxes.list_index.next = self.directory.list_index.val();
         self.boxes.list_block.next = self.directory.list_block.val();

@@ -49,10 +49,8 @@ impl Card {
         self.placer.rst.next = self.reset.val();
         self.placer.max_read.next = self.windows.plan_max_read.val();
         self.placer.merge_threshold.next = self.windows.plan_merge_threshold.val();
-        self.placer.gap.next = self.balance.gap.val();
-        if self.windows.planned.val() {
-            self.placer.gap.next = 4095.into();
-        }
+        self.placer.mean.next = self.control.read_balance.val();
+        self.placer.planned.next = self.windows.planned.val();
         self.placer.window_granted.next = self.windows.granted.val();
         self.placer.window_another.next = self.windows.another.val();
         self.placer.window_number.next = self.windows.number.val();

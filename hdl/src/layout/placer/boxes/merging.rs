@@ -111,6 +111,8 @@ impl Boxes {
         self.fields.c.next = bit_cast::<13, 11>(self.held_words.val().get_bits::<11>(0)) << 2;
         self.fields.d.next = self.last_tag.val();
         self.queue.in_data.next = self.fields.whole.val();
+        self.worth.box_valid.next = self.queue.in_valid.val();
+        self.worth.box_words.next = self.held_words.val().get_bits::<11>(0);
         self.queue.out_ready.next = self.reads.ready.val();
         self.reads.valid.next = self.queue.out_valid.val();
         self.reads.addr.next = self.queue.out_data.val().get_bits::<64>(0);
@@ -127,7 +129,7 @@ impl Boxes {
             self.open.d.next = true;
             self.before.d.next = self.base.val() + 64;
             self.slack.d.next =
-                bit_cast::<8, 6>(self.run_to.q.val()) + bit_cast::<8, 7>(self.gap.q.val()) + 1;
+                bit_cast::<8, 6>(self.run_to.q.val()) + bit_cast::<8, 7>(self.run_gap.q.val()) + 1;
             self.open_words.d.next = self.base.val() + bit_cast::<11, 6>(self.run_to.q.val()) + 1;
             self.room.d.next = 0.into();
             if self.joins.val() {

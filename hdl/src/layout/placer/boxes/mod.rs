@@ -10,6 +10,10 @@
 //! its greatest length inside a run. It lengthens the open box, or sends it and opens the next. A box that is cut ends
 //! with its last needed word, and the next one starts with a needed word.
 //!
+//! Each block has a threshold of its own: [`Worth`] finds how wide a gap is worth reading through, from the lengths of
+//! the boxes that have left. So where all gaps are equally wide, as many of them are read through as the host's limits
+//! ask for.
+//!
 //! Boxes are cut at cache lines, so that no two reads wait for the same line. What lies behind the cut may be so short
 //! that a single read would have brought both: a box that is full waits for the next one, and both leave as one if that
 //! is not longer than the longest box.
@@ -17,6 +21,9 @@
 mod kernel;
 mod merging;
 mod runs;
+mod worth;
+
+pub use worth::Worth;
 
 use crate::layout::windows::{ReadBox, WINDOW_INDEX};
 use crate::primitive::{BitRange, Concat, FirstSet, LastSet, PromptFifo, Ram};
@@ -49,9 +56,10 @@ pub struct Boxes {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are read through as well.
     pub merge_threshold: Signal<In, Bits<13>>,
-    /// Widest gap in bytes that is worth reading through; may change at any time. A window uses the value at the end of
-    /// the window before.
-    pub worth: Signal<In, Bits<13>>,
+    /// Bytes that reads should have on average; 0: any.
+    pub mean: Signal<In, Bits<9>>,
+    /// The settings are a request's own: all gaps up to `merge_threshold` are read through.
+    pub planned: Signal<In, Bit>,
 
     /// A new entry of the directory is listed; its fields are as from `Directory`.
     pub list_write: Signal<In, Bit>,
@@ -86,12 +94,14 @@ pub struct Boxes {
     /// Boxes for the reader.
     pub reads: Stream<Out, ReadBox>,
 
-    widest: Signal<Local, Bits<13>>,
+    worth: Worth,
     // Settings in words.
     most: DFF<Bits<11>>,
     gap: DFF<Bits<7>>,
     through: DFF<Bit>,
     reach: Signal<Local, Bits<7>>,
+    /// The gap for which `size` and `rest` are.
+    sized_gap: DFF<Bits<7>>,
     size: DFF<Bits<3>>,
     rest: DFF<Bits<6>>,
 
@@ -106,6 +116,9 @@ pub struct Boxes {
 
     words_valid: DFF<Bit>,
     words_bits: DFF<Bits<64>>,
+    words_gap: DFF<Bits<7>>,
+    words_size: DFF<Bits<3>>,
+    words_rest: DFF<Bits<6>>,
     words_free: Signal<Local, Bit>,
 
     window_0: Signal<Local, Bits<64>>,
@@ -122,12 +135,15 @@ pub struct Boxes {
     gaps_line: DFF<Bits<64>>,
     line: [Signal<Local, Bits<16>>; 4],
     gaps_entry: DFF<Bits<70>>,
+    gaps_gap: DFF<Bits<7>>,
+    gaps_rest: DFF<Bits<6>>,
     gaps_free: Signal<Local, Bit>,
 
     ends_valid: DFF<Bit>,
     ends_bits: DFF<Bits<64>>,
     ends_ends: DFF<Bits<64>>,
     ends_entry: DFF<Bits<70>>,
+    ends_gap: DFF<Bits<7>>,
     ends_free: Signal<Local, Bit>,
 
     // The runs of one block.
@@ -145,6 +161,7 @@ pub struct Boxes {
     run_block: DFF<Bits<56>>,
     run_place: DFF<Bits<13>>,
     run_follows: DFF<Bit>,
+    run_gap: DFF<Bits<7>>,
     run_is_first: DFF<Bit>,
     run_free: Signal<Local, Bit>,
     other_ends: Signal<Local, Bits<64>>,

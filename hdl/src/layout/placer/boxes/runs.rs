@@ -11,12 +11,16 @@ impl Boxes {
         if !self.max_read.val().get_bits::<7>(6).any() {
             self.most.d.next = 16.into();
         }
-        self.widest.next = self.merge_threshold.val();
-        if self.worth.val() < self.merge_threshold.val() {
-            self.widest.next = self.worth.val();
+        // The gap for the blocks that are fetched next.
+        self.worth.mean.next = self.mean.val();
+        self.worth.planned.next = self.planned.val();
+        self.gap.d.next = self.worth.gap.val();
+        if self.merge_threshold.val().get_bits::<11>(2) < bit_cast::<11, 7>(self.worth.gap.val()) {
+            self.gap.d.next = self.merge_threshold.val().get_bits::<7>(2);
         }
+        self.sized_gap.d.next = self.gap.q.val();
         self.unused.next = (bit_cast::<11, 6>(self.max_read.val().get_bits::<6>(0)) << 5)
-            | (bit_cast::<11, 2>(self.widest.val().get_bits::<2>(0)) << 3)
+            | (bit_cast::<11, 2>(self.merge_threshold.val().get_bits::<2>(0)) << 3)
             | bit_cast::<11, 3>(self.held_words.val().get_bits::<3>(11));
         self.through.d.next = self.merge_threshold.val().any();
         // A window of `reach` words is two of 2^`size`, the second `rest` words further.
@@ -68,6 +72,9 @@ impl Boxes {
             // Entries without words belong to a beat that did not fit.
             self.words_valid.d.next = self.fetching.val() && self.words_any.val();
             self.words_bits.d.next = self.words.val();
+            self.words_gap.d.next = self.sized_gap.q.val();
+            self.words_size.d.next = self.size.q.val();
+            self.words_rest.d.next = self.rest.q.val();
             if self.fetching.val() {
                 self.next_entry.d.next = self.next_entry.q.val() + 1;
                 if !self.busy.q.val() {
@@ -105,23 +112,25 @@ impl Boxes {
             self.gaps_valid.d.next = self.words_valid.q.val();
             self.gaps_bits.d.next = self.words_bits.q.val();
             self.gaps_entry.d.next = self.list.read_data.val();
+            self.gaps_gap.d.next = self.words_gap.q.val();
+            self.gaps_rest.d.next = self.words_rest.q.val();
             self.gaps_window.d.next = self.window_0.val();
-            if self.size.q.val() == 1 {
+            if self.words_size.q.val() == 1 {
                 self.gaps_window.d.next = self.window_1.val();
             }
-            if self.size.q.val() == 2 {
+            if self.words_size.q.val() == 2 {
                 self.gaps_window.d.next = self.window_2.val();
             }
-            if self.size.q.val() == 3 {
+            if self.words_size.q.val() == 3 {
                 self.gaps_window.d.next = self.window_3.val();
             }
-            if self.size.q.val() == 4 {
+            if self.words_size.q.val() == 4 {
                 self.gaps_window.d.next = self.window_4.val();
             }
-            if self.size.q.val() == 5 {
+            if self.words_size.q.val() == 5 {
                 self.gaps_window.d.next = self.window_5.val();
             }
-            if self.size.q.val() == 6 {
+            if self.words_size.q.val() == 6 {
                 self.gaps_window.d.next = self.window_6.val();
             }
         }
@@ -134,10 +143,11 @@ impl Boxes {
             self.ends_valid.d.next = self.gaps_valid.q.val();
             self.ends_bits.d.next = self.gaps_bits.q.val();
             self.ends_entry.d.next = self.gaps_entry.q.val();
+            self.ends_gap.d.next = self.gaps_gap.q.val();
             self.ends_ends.d.next = self.gaps_bits.q.val()
                 & !(self.gaps_line.q.val()
                     | self.gaps_window.q.val()
-                    | (self.gaps_window.q.val() >> self.rest.q.val()));
+                    | (self.gaps_window.q.val() >> self.gaps_rest.q.val()));
         }
 
         // The runs of the next block.
@@ -149,6 +159,7 @@ impl Boxes {
             self.run_block.d.next = self.ends_entry.q.val().get_bits::<56>(0);
             self.run_place.d.next = self.ends_entry.q.val().get_bits::<13>(56);
             self.run_follows.d.next = self.ends_entry.q.val().get_bit(69);
+            self.run_gap.d.next = self.ends_gap.q.val();
             self.run_from.d.next = self.next_first.index.val();
             self.run_to.d.next = self.next_end.index.val();
             self.state.d.next = RunState::Use;
@@ -169,14 +180,6 @@ impl Boxes {
             self.forget.next = 1.into();
             if self.parity.q.val() {
                 self.forget.next = 2.into();
-            }
-        }
-
-        // The gap stays the same for all words of a window.
-        if self.finish.val() || (!self.busy.q.val() && !self.window_valid.val()) {
-            self.gap.d.next = self.widest.val().get_bits::<7>(2);
-            if self.widest.val().get_bits::<4>(9).any() {
-                self.gap.d.next = 127.into();
             }
         }
     }

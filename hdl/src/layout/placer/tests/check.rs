@@ -85,7 +85,8 @@ fn windows(placed: &[Placed], boxes: &[Box], sizes: &[u64]) -> Vec<Window> {
     windows
 }
 
-/// Checks everything and returns the windows.
+/// Checks everything and returns the windows. Gaps up to the first threshold must be read through, and gaps above the
+/// second one must not be.
 pub fn check(
     inputs: &[Input],
     placed: &[Placed],
@@ -135,14 +136,8 @@ pub fn check(
         assert!(window.blocks.len() <= 112, "{} blocks", window.blocks.len());
         assert!(window.size <= 256, "{} units of 128 B", window.size);
         assert!(window.placed.len() <= 2048, "{} placed beats", window.placed.len());
-        let planned = |threshold| {
-            gaps(window, &needed[index], threshold)?;
-            merged(window, max_read, threshold)
-        };
-        if let Err(error) = planned(thresholds[0]) {
-            let other = planned(thresholds[1]);
-            assert_eq!(other, Ok(()), "up to {thresholds:?} B; {error}");
-        }
+        gaps(window, &needed[index], thresholds[1]);
+        merged(window, max_read, thresholds[0]);
         places(window);
     }
     windows
@@ -170,8 +165,8 @@ fn through(end: u64, start: u64, threshold: u64) -> bool {
     start - end <= threshold || (threshold > 0 && (end - 1) / 64 == start / 64)
 }
 
-/// Boxes start and end with needed words, and every gap in one is to be read through.
-fn gaps(window: &Window, needed: &BTreeSet<u64>, threshold: u64) -> Result<(), String> {
+/// Boxes start and end with needed words, and every gap in one may be read through.
+fn gaps(window: &Window, needed: &BTreeSet<u64>, threshold: u64) {
     for read in &window.boxes {
         let words: Vec<_> = needed.range(read.addr / 4..(read.addr + read.len) / 4).collect();
         assert_eq!(words.first(), Some(&&(read.addr / 4)), "starts in a gap: {read:x?}");
@@ -182,17 +177,13 @@ fn gaps(window: &Window, needed: &BTreeSet<u64>, threshold: u64) -> Result<(), S
         );
         for pair in words.windows(2) {
             let (end, start) = (4 * (pair[0] + 1), 4 * pair[1]);
-            if !through(end, start, threshold) {
-                return Err(format!("a gap to {start:x} in {read:x?}"));
-            }
+            assert!(through(end, start, threshold), "a gap to {start:x} in {read:x?}");
         }
     }
-    Ok(())
 }
 
-/// A box that could have gone on to the next one is as long as can be, up to a cache line, and both
-/// together are too long.
-fn merged(window: &Window, max_read: u64, threshold: u64) -> Result<(), String> {
+/// A box that must go on to the next one is as long as can be, up to a cache line, and both together are too long.
+fn merged(window: &Window, max_read: u64, threshold: u64) {
     let mut boxes = window.boxes.clone();
     boxes.sort_by_key(|b| b.ram);
     for pair in boxes.windows(2) {
@@ -203,17 +194,11 @@ fn merged(window: &Window, max_read: u64, threshold: u64) -> Result<(), String> 
             && through(a.addr + a.len, a.addr + joint, threshold);
         if behind && a.addr / 4096 == b.addr / 4096 {
             let line = (a.addr % 4096 + max_read) / 64 * 64;
-            let wrong = [
-                ("not merged", joint + b.len <= max_read),
-                ("cut too early", a.addr % 4096 + joint < line),
-                ("one line", (a.addr + (a.len - 1)) / 64 == b.addr / 64),
-            ];
-            if let Some((what, _)) = wrong.iter().find(|(_, wrong)| *wrong) {
-                return Err(format!("{what}: {a:x?} {b:x?}"));
-            }
+            assert!(joint + b.len > max_read, "not merged: {a:x?} {b:x?}");
+            assert!(a.addr % 4096 + joint >= line, "cut too early: {a:x?} {b:x?}");
+            assert!((a.addr + (a.len - 1)) / 64 != b.addr / 64, "one line: {a:x?} {b:x?}");
         }
     }
-    Ok(())
 }
 
 /// A successor right behind its block, any other 9 words further.

@@ -105,8 +105,10 @@ struct Run {
 struct Settings {
     max_read: u64,
     threshold: u64,
-    /// Widest gaps that are worth reading through; a window is planned with one of the two.
-    gaps: [u64; 2],
+    /// Bytes that reads should have on average; 0: any.
+    mean: u64,
+    /// The settings are a request's own.
+    planned: bool,
     seed: u64,
     stalls: (f64, f64),
     /// Cycles from a window's last box to its data.
@@ -116,14 +118,12 @@ struct Settings {
 const CALM: Settings = Settings {
     max_read: 512,
     threshold: 256,
-    gaps: [ANY; 2],
+    mean: 0,
+    planned: false,
     seed: 1,
     stalls: (0.0, 0.0),
     latency: 0,
 };
-
-/// A gap that limits nothing.
-const ANY: u64 = 8191;
 
 /// Number of windows that are numbered.
 const WINDOWS: u64 = WINDOW_COUNT as u64;
@@ -154,13 +154,13 @@ fn grant_windows(bench: &mut Bench) -> Rc<Cell<u64>> {
 /// Sends `inputs`, with a reader and a gather around that take a window's beats only when its
 /// boxes were read.
 fn run(library: &Library, inputs: &[Input], settings: Settings) -> Run {
-    let Settings { max_read, threshold, gaps, seed, stalls, latency } = settings;
+    let Settings { max_read, threshold, mean, seed, stalls, latency, .. } = settings;
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.limit(400_000);
     bench.set("max_read", max_read);
     bench.set("merge_threshold", threshold);
-    let mut random = Random::new(seed);
-    bench.before(move |model, _| model.set("gap", gaps[random.below(2) as usize]));
+    bench.set("mean", mean);
+    bench.set("planned", u64::from(settings.planned));
     let windows_used = grant_windows(&mut bench);
     let sizes = Rc::new(RefCell::new(Vec::new()));
     bench.observe({
@@ -202,7 +202,14 @@ fn run(library: &Library, inputs: &[Input], settings: Settings) -> Run {
             quiet = 0;
         }
     }
-    let thresholds = gaps.map(|gap| threshold.min(gap));
+    // No box is as long as 24 B more than 511.
+    let worth = match mean {
+        0 => [u64::MAX; 2],
+        _ if settings.planned => [u64::MAX; 2],
+        511 => [96, 496],
+        _ => [0, 496],
+    };
+    let thresholds = worth.map(|gap| threshold.min(gap));
     let windows = check(inputs, &all_placed, &all_boxes, &sizes.borrow(), max_read, thresholds);
     assert_eq!(planned, windows.len() as u64, "windows are counted");
     Run { windows, sent_at: bench.sent_at(beats).to_vec() }
@@ -251,7 +258,8 @@ fn settings(random: &mut Random, seed: u64, stalls: (f64, f64)) -> Settings {
     Settings {
         max_read: 64 << random.below(7),
         threshold: thresholds[random.below(thresholds.len() as u64) as usize],
-        gaps: [(); 2].map(|()| [16, 48, 64, 128, 240, 496, ANY][random.below(7) as usize]),
+        mean: [0, 1, 100, 256, 511][random.below(5) as usize],
+        planned: random.chance(0.2),
         seed,
         stalls,
         latency: random.below(400),
@@ -407,6 +415,23 @@ fn a_gap_within_a_line_is_read_through_unless_the_threshold_is_0() {
     };
     assert_eq!(lens(1), [64, 56, 4, 4]);
     assert_eq!(lens(0), [4; 6]);
+}
+
+/// Records of 32 B, 96 B apart: read through all gaps, boxes have 416 B; through none, 32 B.
+#[test]
+fn of_gaps_that_are_equally_wide_a_part_is_read_through_in_each_window() {
+    let library = library();
+    let mut random = Random::new(15);
+    let inputs = columns(&mut random, 3000, &[(0x10_0000, 32, 128)], 1.0);
+    let run = run(&library, &inputs, Settings { mean: 256, ..CALM });
+    assert!(run.windows.len() > 10);
+    for window in &run.windows[..run.windows.len() - 1] {
+        assert!(window.boxes.iter().any(|read| read.len == 32), "{:?}", window.boxes);
+        assert!(window.boxes.iter().any(|read| read.len > 280), "{:?}", window.boxes);
+    }
+    let boxes = || run.windows.iter().flat_map(|window| &window.boxes);
+    let mean = boxes().map(|read| read.len).sum::<u64>() / boxes().count() as u64;
+    assert!((270..290).contains(&mean), "{mean} B, 24 B more than 256 were asked for");
 }
 
 #[test]
@@ -583,7 +608,6 @@ fn boxes_of_dense_blocks_come_every_other_cycle() {
     bench.set("max_read", 256);
     grant_windows(&mut bench);
     bench.set("merge_threshold", 256);
-    bench.set("gap", ANY);
     let (beats, boxes) = (bench.driver("beat"), bench.monitor("reads"));
     bench.send_all(beats, inputs.iter().map(beat));
     bench.run_until_received(boxes, 112);
