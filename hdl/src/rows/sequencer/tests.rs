@@ -3,6 +3,7 @@
 mod by_columns;
 mod card;
 mod check;
+mod column_path;
 mod columns;
 mod generate;
 mod partitioned;

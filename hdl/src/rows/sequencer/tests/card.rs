@@ -1,6 +1,6 @@
 //! A sequencer with a decoder before it and memory beside it.
 
-use super::columns::ColumnPath;
+use super::column_path::ColumnPath;
 use super::partitioned::Shared;
 use crate::context::testing::{Flagged, answer_flag};
 use crate::rows::sequencer::reference::{Dest, Region, beat_starts, chunk_rows};

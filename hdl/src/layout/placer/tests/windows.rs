@@ -1,0 +1,189 @@
+//! What is in a window, when it ends, and when the next one begins.
+
+use super::*;
+
+#[test]
+fn what_several_destinations_need_is_read_once() {
+    let library = library();
+    let mut random = Random::new(5);
+    let mut inputs = Vec::new();
+    for _ in 0..8 {
+        for row in 0..200 {
+            let fragments: Vec<_> =
+                (0..5).map(|k| (0x9_0000 + 0x1_0000 * k + 8 * row, 8)).collect();
+            inputs.push(input(&mut random, &fragments));
+        }
+    }
+    inputs.push(end(&mut random));
+    let run = run(&library, &inputs, CALM);
+    assert_eq!(run.windows.len(), 1, "one window for all");
+    let read: u64 = run.windows[0].boxes.iter().map(|b| b.len).sum();
+    assert_eq!(read, 5 * 1600, "every byte once");
+}
+
+#[test]
+fn a_full_directory_still_finds_what_it_has() {
+    let library = library();
+    let mut random = Random::new(6);
+    let mut inputs = Vec::new();
+    for round in 0..3 {
+        for block in 0..112 {
+            inputs.push(input(&mut random, &[(0x10_0000 + 512 * block + 8 * round, 8)]));
+        }
+    }
+    inputs.push(input(&mut random, &[(0x10_0000, 4), (0x90_0000, 4), (0x10_0200, 4)]));
+    inputs.push(end(&mut random));
+    let run = run(&library, &inputs, CALM);
+    let blocks: Vec<_> = run.windows.iter().map(|w| w.blocks.len()).collect();
+    assert_eq!(blocks, [112, 3], "the beat that did not fit moves on as a whole");
+}
+
+#[test]
+fn a_chunk_that_does_not_fit_starts_a_window() {
+    let library = library();
+    let mut random = Random::new(7);
+    let mut inputs = Vec::new();
+    // 30 + 30 + 30 fit, 30 more do not; an estimate above 112 never does.
+    for chunk in 0..6 {
+        for block in 0..30 {
+            let mut beat = input(&mut random, &[(0x10_0000 + 256 * (30 * chunk + block), 16)]);
+            beat.chunk = (block == 0).then_some(if chunk == 5 { 200 } else { 30 });
+            inputs.push(beat);
+        }
+    }
+    inputs.push(end(&mut random));
+    let run = run(&library, &inputs, CALM);
+    let blocks: Vec<_> = run.windows.iter().map(|w| w.blocks.len()).collect();
+    assert_eq!(blocks, [90, 60, 30]);
+    // 73 words of 4 B for each block, in units of 128 B.
+    let sizes: Vec<_> = run.windows.iter().map(|w| w.size).collect();
+    assert_eq!(sizes, [206, 137, 69]);
+}
+
+#[test]
+fn a_window_takes_2048_beats_and_idle_requests_do_not_wait() {
+    let library = library();
+    let mut random = Random::new(8);
+    let mut inputs: Vec<_> = (0..5000).map(|_| input(&mut random, &[(0x4000, 4)])).collect();
+    inputs.push(end(&mut random));
+    let settings = Settings { latency: 300, ..CALM };
+    let result = run(&library, &inputs, settings);
+    let beats: Vec<_> = result.windows.iter().map(|w| w.placed.len()).collect();
+    assert_eq!(beats, [2048, 2048, 905]);
+
+    // Lone requests: each gets its window soon.
+    let mut bench = Bench::new(library.instance(1), 1);
+    bench.set("max_read", 512);
+    grant_windows(&mut bench);
+    let (beats, boxes) = (bench.driver("beat"), bench.monitor("reads"));
+    let mut last = input(&mut random, &[(0x1234, 8)]);
+    last.fields.insert("request_end", 1);
+    bench.send(beats, beat(&last));
+    bench.run_until_received(boxes, 1);
+    let latency = bench.received_at(boxes)[0] - bench.sent_at(beats)[0];
+    println!("a lone request: {latency} cycles to its box");
+    assert_eq!(latency, 19);
+}
+
+#[test]
+fn requests_share_the_last_window_while_no_other_is_free() {
+    let library = library();
+    let mut random = Random::new(12);
+    let mut bench = Bench::new(library.instance(1), 1);
+    bench.set("max_read", 512);
+    let used = grant_windows(&mut bench);
+    let (beats, out) = (bench.driver("beat"), bench.monitor("placed"));
+    let boxes = bench.monitor("reads");
+    // Twelve requests of a beat each, whose bytes are neighbours.
+    for k in 0..12 {
+        let mut last = input(&mut random, &[(0x4000 + 16 * k, 16)]);
+        last.fields.insert("request_end", 1);
+        bench.send(beats, beat(&last));
+        bench.run(60);
+    }
+    let windows = |bench: &Bench<'_>| -> Vec<usize> {
+        let ends = |beat: &Beat| beat.u64("window_end") == 1;
+        bench.received(out).split_inclusive(ends).map(<[_]>::len).collect()
+    };
+    assert_eq!(windows(&bench), [1, 1, 1, 8], "the last one is open: its last beat is held");
+    assert_eq!(bench.received(boxes).len(), 3);
+    used.set(3);
+    bench.run(60);
+    assert_eq!(windows(&bench), [1, 1, 1, 9]);
+    let lens: Vec<_> = bench.received(boxes).iter().map(|read| read.u64("len")).collect();
+    assert_eq!(lens, [16, 16, 16, 144], "one read for nine requests");
+}
+
+#[test]
+fn requests_without_a_pause_are_cut_into_windows_between_two_of_them() {
+    let library = library();
+    let mut random = Random::new(14);
+    let mut bench = Bench::new(library.instance(1), 1);
+    bench.set("max_read", 512);
+    let used = grant_windows(&mut bench);
+    let (beats, out) = (bench.driver("beat"), bench.monitor("placed"));
+    bench.monitor("reads");
+    // Two beats every five cycles: 64 bytes, and the request's end.
+    for k in 0..400 {
+        bench.send(beats, beat(&input(&mut random, &[(0x4000 + 64 * k, 64)])));
+        let mut last = input(&mut random, &[]);
+        last.fields.insert("request_end", 1);
+        bench.send(beats, beat(&last));
+        bench.run(5);
+        if k == 300 {
+            used.set(3);
+        }
+    }
+    bench.run(100);
+    let windows: Vec<usize> = bench
+        .received(out)
+        .split_inclusive(|beat| beat.u64("window_end") == 1)
+        .map(<[_]>::len)
+        .collect();
+    // 192 cycles where another window is free; 128 beats where none is.
+    assert!(windows[..3].iter().all(|beats| (77..=82).contains(beats)), "{windows:?}");
+    assert_eq!(windows[3], 128, "{windows:?}");
+    assert!(windows.iter().all(|beats| beats % 2 == 0), "{windows:?}");
+}
+
+#[test]
+fn windows_wait_until_one_is_free() {
+    let library = library();
+    let mut random = Random::new(9);
+    let mut bench = Bench::new(library.instance(1), 1);
+    bench.set("max_read", 512);
+    let used = grant_windows(&mut bench);
+    let beats = bench.driver("beat");
+    let (out, boxes) = (bench.monitor("placed"), bench.monitor("reads"));
+    let fragments = |k: u64| [(k * 4096, 8)];
+    let inputs: Vec<_> = (0..1000).map(|k| input(&mut random, &fragments(k))).collect();
+    bench.send_all(beats, inputs.iter().map(beat));
+    bench.run(3000);
+    let ends =
+        |bench: &Bench, m| bench.received(m).iter().filter(|b| b.u64("window_end") == 1).count();
+    assert_eq!((ends(&bench, out), ends(&bench, boxes)), (4, 4), "four windows are in use");
+    used.set(3);
+    bench.run(1000);
+    assert_eq!((ends(&bench, out), ends(&bench, boxes)), (5, 5), "a fifth after the first");
+}
+
+#[test]
+fn a_window_is_flushed_when_asked() {
+    let library = library();
+    let mut random = Random::new(11);
+    let mut bench = Bench::new(library.instance(1), 1);
+    bench.set("max_read", 512);
+    grant_windows(&mut bench);
+    let (beats, out) = (bench.driver("beat"), bench.monitor("placed"));
+    assert_eq!(bench.get("busy"), 0);
+    // The request goes on, so the window stays open.
+    let inputs: Vec<_> = (0..3).map(|_| input(&mut random, &[(0x4000, 4)])).collect();
+    bench.send_all(beats, inputs.iter().map(beat));
+    bench.run(200);
+    assert_eq!((bench.received(out).len(), bench.get("busy")), (2, 1), "the last beat is held");
+    bench.set("flush", 1);
+    bench.run(30);
+    let last = bench.received(out).last().expect("a beat");
+    assert_eq!((last.u64("window_end"), bench.get("busy")), (1, 0));
+    assert_eq!(bench.received(out).len(), 3);
+}
