@@ -252,8 +252,8 @@ async fn try_run(
                 Some(address) => {
                     let count = wanted.end - wanted.start;
                     let form = if kinds { Form::Kinds } else { Form::Columns };
-                    let mut inbox = Inbox::new(site, &schema, form, count, may_append)?;
-                    counts.kept.add(inbox.kept);
+                    let kept = &counts.kept;
+                    let mut inbox = Inbox::new(site, &schema, form, count, may_append, kept)?;
                     site.connect(&mut inbox.pairs, &address, &peer)?;
                     let (address, appended) = (site.address(&inbox.pairs), inbox.is_appended());
                     control.say(&[ToProducer::Connect { address, appended }]).await?;
@@ -357,8 +357,6 @@ struct Inbox {
     // The queue pairs go before the queues that they receive from.
     pairs: Vec<QueuePair<'static>>,
     receivers: Receivers,
-    /// How many of the receivers were kept from an exchange before.
-    kept: usize,
 }
 
 /// Form in which rows are received.
@@ -370,29 +368,34 @@ enum Receivers {
 }
 
 impl Inbox {
+    /// Makes what receives so many partitions, and counts the receivers that were kept from an exchange before.
     fn new(
         site: &Site,
         schema: &SchemaRef,
         form: Form,
         partitions: usize,
         may_append: bool,
+        kept: &Count,
     ) -> Result<Self, Error> {
-        if may_append && let Some((receivers, kept)) = appending(site, schema, partitions)? {
+        if may_append && let Some(receivers) = appending(site, schema, partitions, kept)? {
             let pairs = receivers.iter().map(|receiver| site.queue_pair(Some(receiver.queue())));
             let pairs = pairs.collect::<Result<_, _>>()?;
-            return Ok(Self { pairs, receivers: Receivers::Appended(receivers, 0), kept });
+            return Ok(Self { pairs, receivers: Receivers::Appended(receivers, 0) });
         }
         let format = passage::format(schema, form)?.ok_or_else(|| Error::Protocol {
             peer: site.name_of(site.number),
             what: "rows without columns do not go by the card".into(),
         })?;
-        let (receiver, kept) = match site.kept.take_receiver(&format) {
-            Some(receiver) => (receiver, 1),
-            None => (Receiver::new(format, &site.pd, site.config.slabs)?, 0),
+        let receiver = match site.kept.take_receiver(&format) {
+            Some(receiver) => {
+                kept.add(1);
+                receiver
+            }
+            None => Receiver::new(format, &site.pd, site.config.slabs)?,
         };
         let pairs = (0..partitions).map(|_| site.queue_pair(Some(receiver.queue())));
         let pairs = pairs.collect::<Result<_, _>>()?;
-        Ok(Self { pairs, receivers: Receivers::Batches(receiver), kept })
+        Ok(Self { pairs, receivers: Receivers::Batches(receiver) })
     }
 
     fn is_appended(&self) -> bool {
@@ -401,7 +404,7 @@ impl Inbox {
 
     /// Closes the connections, over which all has come, and keeps what received it for another exchange.
     fn keep(self, site: &Site) {
-        let Self { pairs, receivers, kept: _ } = self;
+        let Self { pairs, receivers } = self;
         drop(pairs);
         match receivers {
             Receivers::Batches(receiver) => site.kept.keep_receiver(receiver),
@@ -454,21 +457,21 @@ impl Inbox {
     }
 }
 
-/// A receiver of appended rows for each partition, of about as much memory as slabs would have, and how many of them
-/// were kept from an exchange before. `None`: the rows or the card do not allow it, or other exchanges have the card's
+/// A receiver of appended rows for each partition, of about as much memory as slabs would have. Counts those that were
+/// kept from an exchange before. `None`: the rows or the card do not allow it, or other exchanges have the card's
 /// append regions.
 fn appending(
     site: &Site,
     schema: &SchemaRef,
     partitions: usize,
-) -> Result<Option<(Vec<AppendReceiver>, usize)>, Error> {
+    kept: &Count,
+) -> Result<Option<Vec<AppendReceiver>>, Error> {
     let Some(format) = passage::appended_format(schema) else { return Ok(None) };
     let messages = messages_of(site, partitions);
     let make = || AppendReceiver::new(format.clone(), &site.pd, SEGMENTS, messages, BATCH_ROWS);
-    let mut kept = 0;
     let receiver = |_| match site.kept.take_appender(&format, messages) {
         Some(receiver) => {
-            kept += 1;
+            kept.add(1);
             Ok(receiver)
         }
         None => match make() {
@@ -482,7 +485,7 @@ fn appending(
         },
     };
     match (0..partitions).map(receiver).collect() {
-        Ok(receivers) => Ok(Some((receivers, kept))),
+        Ok(receivers) => Ok(Some(receivers)),
         Err(ReceiveError::Kept(
             KeptRegionError::Exhausted { .. } | KeptRegionError::Unsupported { .. },
         )) => Ok(None),
