@@ -77,51 +77,41 @@ pub mod follower;
 pub mod giver;
 pub mod lines;
 pub mod lister;
+mod places;
 pub mod planner;
+mod reads;
 pub mod record;
 pub mod replay;
 #[cfg(test)]
 mod tests;
 pub mod trail;
+mod wiring;
 
 use crate::context::ConfigWrite;
 use crate::primitive::{
     Fifo, Flatten, Lutram, Multiplier, Ram, RamStyle, Restore, StreamFifo, StreamSkid,
 };
-use crate::request::{BITS, DEST_COUNT, FIXED, LaneKind, SetKinds, VIEWS};
+use crate::request::{DEST_COUNT, LaneKind, SetKinds};
 use crate::rows::expander::LaneWrite;
 use crate::rows::sequencer::record::Token;
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
-use drdma_abi::work_request::VIEW;
 use drdma_emit::prelude::*;
 use follower::Follower;
 use giver::Giver;
 use lines::Lines;
-use lister::{Lister, MOST_REST};
+use lister::Lister;
 use planner::Planner;
-use record::{Ask, LANE_BITS, LINE, LOAD, Lane, Line, MESSAGE, PLAN, Placed, TABLE, VALUE};
+use record::{Ask, LANE_BITS, Lane, Line, Placed};
 use replay::Replay;
 
-/// Bytes of a view.
-const VIEW_BYTES: u64 = VIEW as u64;
 /// Bits of a [`SetKinds`].
 const SET_KINDS_BITS: usize = <SetKinds as Synth>::BITS;
-/// Rows of a block: as many as a line has bits.
-const BLOCK: u64 = 8 * LINE;
 /// Cycles from a lane to the product of its step and a row.
 const STAGES: usize = 5;
-/// Largest number of entries that wait for their lanes and products.
-const MOST: u64 = 32;
 
 /// Bits of the place of a column of bits: its address, and its first bit in that byte.
 const COLUMN: usize = 64 + 3;
-
-/// Owner of a read, in `Kinds::owners`.
-const ENTRIES: u64 = 0;
-const LISTER: u64 = 1;
-const FOLLOWER: u64 = 2;
-const CHAINS: u64 = 3;
 
 /// 1 to 4 bytes of payload that the card makes.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -293,324 +283,20 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize> Logic
 {
     #[hdl_gen]
     fn update(&mut self) {
-        // The decoder's writes.
-        self.lane_new.next.base = self.lane_write.base.val();
-        self.lane_new.next.kind = self.lane_kind.val().kind;
-        self.lane_new.next.log_entry = self.lane_kind.val().log_entry;
-        self.lane_new.next.width = self.lane_kind.val().width;
-        self.lane_new.next.addr = self.lane_kind.val().addr;
-        self.lane_new.next.number = self.lane_kind.val().number;
-        if self.lane_kind.val().kind == FIXED {
-            self.lane_new.next.number = self.lane_write.len.val();
-        }
-        self.lane_in.record.next = self.lane_new.val();
-        self.lanes.write_lanes.next = bit_cast::<1, 1>(self.lane_write.valid.val().into());
-        self.lanes.write_address.next = (bit_cast::<15, 11>(self.lane_write.set.val()) << 4)
-            | bit_cast::<15, 4>(self.lane_write.lane.val());
-        self.lanes.write_data.next = self.lane_in.bits.val();
-        self.unused.next = self.lane_write.inline.val() || self.lane_write.step.val().any();
-        self.set_in.record.next = self.set_kinds.val();
-        self.sets.write_lanes.next = bit_cast::<1, 1>(self.set_valid.val().into());
-        self.sets.write_address.next = self.set_index.val();
-        self.sets.write_data.next = self.set_in.bits.val();
-        self.sets.read_enable.next = true;
-        self.sets.read_address.next = self.lister.set_read.val();
-        self.set.bits.next = self.sets.read_data.val();
-
-        // The request.
-        self.lister.start.next = self.start.val();
-        self.lister.dests.next = self.dests.val();
-        self.lister.first_dest.next = self.first_dest.val();
-        self.lister.next_valid.next = self.next_valid.val();
-        self.lister.request_slot.next = self.slot.val();
-        self.lister.next_slot.next = self.next_slot.val();
-        self.lister.next_dests.next = self.next_dests.val();
-        self.lister.next_first_dest.next = self.next_first_dest.val();
-        self.lister.forget.next = self.forget.val();
-        self.lister.dest_info.next = self.dest_info.val();
-        self.lister.set_info.next = self.set_info.val();
-        self.lister.bounds.next = self.bounds.val();
-        self.lister.set_kinds.next = self.set.record.val();
-        self.lister.refused.next = self.giver.failed.val();
-        self.lister.refused_dest.next = self.giver.dest.val();
-        self.lister.too_long.next = self.giver.too_long.val();
-        self.lister.kept.next = self.giver.kept.val();
-        self.lister.total.next = self.giver.total.val();
-        self.lister.plan_done.next = self.planner.done.val();
-        self.lister.plan.next = self.planner.plan.val();
-        self.dest_read.next = self.lister.dest_read.val();
-        self.set_read.next = self.lister.set_read.val();
-        self.done.next = self.lister.done.val();
-        self.status.next = self.lister.status.val();
-        self.bad_dest.next = self.lister.bad_dest.val();
-        self.clears.next = self.lister.clears.val();
-        self.follower.clear.next = self.clears.val();
-        self.follower.pd.next = self.lister.pd.val();
-        self.cfg.join(&mut self.follower.cfg);
-        self.giver.clear.next = self.clears.val();
-        self.giver.slot.next = self.slot.val();
-        self.follower.value.join(&mut self.giver.value);
-        self.giver.replays.next = false;
-        self.giver.replayed_length.next = 0.into();
-        self.giver.judged_total.next = 0.into();
-
-        // Values are kept as they are judged, and replayed while the next request is judged.
-        self.judged.next = self.follower.value.valid.val() && self.giver.value.ready.val();
-        self.replay.clear.next = self.clears.val();
-        self.replay.judged.valid.next = self.judged.val() && !self.follower.value.give.val();
-        self.replay.judged.next = self.follower.value.val();
-        self.replay.length.next = self.giver.length.val();
-        self.replay.send.next = self.lister.send.val();
-        self.replay.marks.next = self.lister.marks.val();
-        self.replay.merges.next = self.lister.merges.val();
-        self.replay.leads.next = self.lister.leads.val();
-        self.replay.lead_lane.next = self.lister.lead_lane.val();
-        self.replay.lead_bytes.next = self.lister.lead_bytes.val();
-        self.replay.value.join(&mut self.sender.value);
-        self.replay.begun.next = self.sender.begun.val();
-        self.sender.clear.next = self.lister.send.val();
-        self.sender.slot.next = self.slot.val();
-        self.sender.replays.next = true;
-        self.sender.replayed_length.next = self.replay.told.val();
-        self.sender.judged_total.next = self.giver.total.val();
-        self.lister.full.next = self.replay.full.val();
-        self.lister.room_for_rows.next = self.room_for_rows.val();
-        self.lister.least_rows.next = self.least_rows.val();
-        self.lister.sent.next = !self.replay.busy.val() && self.sender.idle.val();
-        self.unused_judged.next = self.giver.begun.val()
-            || self.sender.length.val().any()
-            || self.sender.failed.val()
-            || self.sender.too_long.val()
-            || self.sender.dest.val().any()
-            || self.sender.kept.val()
-            || self.sender.total.val().any();
-
-        // A wanted lane is read from `lanes`, then waits for the product of row and step.
-        self.lister.wanted.ready.next = self.has_room.q.val();
-        self.take.next = self.lister.wanted.valid.val() && self.has_room.q.val();
-        self.gone.next = self.placed.output.valid.val() && self.lines.placed.ready.val();
-        self.goes_on.next = self.take.val() && (self.lister.wanted.task.val() != PLAN);
-        if self.goes_on.val() && !self.gone.val() {
-            self.on_way.d.next = self.on_way.q.val() + 1;
-        } else if !self.goes_on.val() && self.gone.val() {
-            self.on_way.d.next = self.on_way.q.val() - 1;
-        }
-        self.has_room.d.next = self.on_way.d.val() < MOST;
-        self.lanes.read_enable.next = true;
-        self.lanes.read_address.next = (bit_cast::<15, 11>(self.lister.wanted.set.val()) << 4)
-            | bit_cast::<15, 4>(self.lister.wanted.lane.val());
-        self.wanted.d.next = self.lister.wanted.val();
-        self.fetched.d.next = self.take.val();
-        self.lane.bits.next = self.lanes.read_data.val();
-        // The planner takes the lanes of a region, and compares lanes of bits with those that were asked for last.
-        self.planner.valid.next = self.fetched.q.val()
-            && ((self.wanted.q.val().task == PLAN) || (self.wanted.q.val().task == TABLE));
-        self.planner.lane.next = self.wanted.q.val().lane;
-        self.planner.last.next = self.wanted.q.val().unit_end;
-        self.planner.kind.next = self.lane.record.val().kind;
-        self.planner.bytes.next = self.lane.record.val().number;
-        self.column.next = (bit_cast::<COLUMN, 64>(self.lane.record.val().base) << 3)
-            | bit_cast::<COLUMN, 3>(self.lane.record.val().width.get_bits::<3>(0));
-        self.column_at.next = (bit_cast::<6, 2>(self.wanted.q.val().slot) << 4)
-            | bit_cast::<6, 4>(self.wanted.q.val().lane);
-        self.columns.read_address[0].next = self.column_at.val();
-        self.columns.write_address.next = self.column_at.val();
-        self.columns.write_data.next = self.column.val();
-        self.columns.write_enable.next = self.fetched.q.val() && (self.wanted.q.val().task == LOAD);
-        self.planner.differs.next = self.columns.read_data[0].val() != self.column.val();
-
-        // Step from a row to the next: bits are found by their lines below, and values of fixed width by the expander.
-        self.is_fixed.next = (self.lane.record.val().kind == FIXED)
-            || ((self.wanted.q.val().task != VALUE)
-                && (self.wanted.q.val().task != TABLE)
-                && (self.wanted.q.val().task != LOAD));
-        self.step.next = 0.into();
-        if self.is_fixed.val() {
-            self.step.next = 0.into();
-        } else if self.wanted.q.val().strided {
-            self.step.next = self.wanted.q.val().period;
-        } else if self.lane.record.val().kind == VIEWS {
-            self.step.next = VIEW_BYTES.into();
-        } else if self.lane.record.val().kind != BITS {
-            // The offsets of a column overlap: a row has its own and the next.
-            self.step.next = bits::<64>(1) << self.lane.record.val().log_entry;
-        }
-        self.multiplier.enable.next = true;
-        self.multiplier.a.next = self.wanted.q.val().row;
-        self.multiplier.b.next = self.step.val();
-        self.unused_product.next = self.multiplier.product.val();
-        self.placed.input.valid.next = self.fetched.q.val() && (self.wanted.q.val().task != PLAN);
-        self.multiplied[0].d.next = self.placed.input.valid.val();
-        for k in 1..STAGES {
-            self.multiplied[k].d.next = self.multiplied[k - 1].q.val();
-        }
-        self.bit_at.next = bit_cast::<33, 32>(self.wanted.q.val().row)
-            + bit_cast::<33, 3>(self.lane.record.val().width.get_bits::<3>(0));
-        self.lane.record.share(&mut self.placed_new);
-        self.wanted.q.share(&mut self.placed_new);
-        self.placed_new.next.start = self.lane.record.val().base + self.wanted.q.val().pointer;
-        if self.is_fixed.val() {
-            self.placed_new.next.kind = FIXED.into();
-            self.placed_new.next.start = self.wanted.q.val().pointer;
-            self.placed_new.next.addr = bit_cast::<64, 32>(self.wanted.q.val().row);
-            if self.wanted.q.val().task == MESSAGE {
-                self.placed_new.next.number = self.wanted.q.val().row;
-            } else if self.wanted.q.val().first != self.wanted.q.val().lane {
-                self.placed_new.next.number = bit_cast::<32, 7>(self.wanted.q.val().group);
-            }
-        }
-        // Address of a line of bits, and the place where it is kept.
-        self.offset.next = (bit_cast::<9, 6>(self.lane.record.val().base.get_bits::<6>(0)) << 3)
-            | bit_cast::<9, 3>(self.lane.record.val().width.get_bits::<3>(0));
-        self.bit_in_line.next = bit_cast::<10, 9>(self.wanted.q.val().row.get_bits::<9>(0))
-            + bit_cast::<10, 9>(self.offset.val());
-        self.rest_of_next.next = bit_cast::<12, 10>(self.wanted.q.val().rest)
-            + bit_cast::<12, 10>(self.bit_in_line.val());
-        self.placed_new.next.bit = self.bit_at.val().get_bits::<3>(0);
-        self.placed_new.next.some = !self.bit_in_line.val().get_bit(9);
-        self.placed_new.next.half = (bit_cast::<3, 2>(self.wanted.q.val().slot) << 1)
-            | bit_cast::<3, 1>(self.wanted.q.val().row.get_bits::<1>(9));
-        self.placed_new.next.spot = self.wanted.q.val().row.get_bits::<10>(0);
-        if self.wanted.q.val().task == LOAD {
-            self.placed_new.next.spot = bit_cast::<10, 9>(self.offset.val());
-            self.placed_new.next.start =
-                self.lane.record.val().base + bit_cast::<64, 33>(self.bit_at.val() >> 3);
-            if self.wanted.q.val().unit_end {
-                self.placed_new.next.start = (bit_cast::<64, 58>(
-                    self.lane.record.val().base.get_bits::<58>(6)
-                        + bit_cast::<58, 23>(self.wanted.q.val().row.get_bits::<23>(9)),
-                ) << 6)
-                    + LINE;
-                self.placed_new.next.bit = 0.into();
-                self.placed_new.next.half = (bit_cast::<3, 2>(self.wanted.q.val().slot) << 1)
-                    | bit_cast::<3, 1>(!self.wanted.q.val().row.get_bits::<1>(9));
-                // The second line has bits of rows if the region has a row at bit 512 or behind, counted as in
-                // `bit_in_line`.
-                self.placed_new.next.some = self.rest_of_next.val() >= BLOCK;
-                self.placed_new.next.rest = (self.rest_of_next.val() - BLOCK).get_bits::<10>(0);
-                if (self.rest_of_next.val() - BLOCK) > MOST_REST {
-                    self.placed_new.next.rest = MOST_REST.into();
-                }
-            }
-        }
-        self.placed_new.next.step = self.step.val().get_bits::<6>(0);
-        // Entries that may share a line with the next one of their lane.
-        self.placed_new.next.near = !self.wanted.q.val().apart
-            && ((self.lane.record.val().kind == BITS)
-                || (self.step.val().get_bits::<6>(0).any()
-                    && !self.step.val().get_bits::<58>(6).any()));
-        self.placed.input.data.next = self.placed_new.val();
-        self.products.in_valid.next = self.multiplied[STAGES - 1].q.val();
-        self.products.in_data.next = self.multiplier.product.val().get_bits::<64>(0);
-
-        // Entries with their addresses; some of them are read.
-        self.lines.clear.next = self.clears.val();
-        self.placed.output.join(&mut self.lines.placed);
-        self.lines.product.valid.next = self.products.out_valid.val();
-        self.lines.product.bytes.next = self.products.out_data.val();
-        self.products.out_ready.next = self.lines.product.ready.val();
-        self.lines.entry.join(&mut self.follower.entry);
-        self.lines.answer.join(&mut self.follower.answer);
-
-        // Reads: of tables first, then of lists, then of chains and entries in turns.
-        self.asks.next = false;
-        self.ask.next.addr = self.lines.read.addr.val();
-        self.ask.next.bytes = self.lines.read.bytes.val();
-        self.ask.next.made = false;
-        self.ask.next.wide = false;
-        self.ask.next.first = 0.into();
-        self.ask.next.slot = 0.into();
-        self.owners.in_data.next = ENTRIES.into();
-        self.follower.read.join(&mut self.table_reads.input);
-        self.lister.read.join(&mut self.list_reads.input);
-        self.has_room_to_ask.next = self.owners.in_ready.val() && self.requests.input.ready.val();
-        self.table_reads.output.ready.next = false;
-        self.list_reads.output.ready.next = false;
-        self.lines.read.ready.next = false;
-        self.lister.link_read.ready.next = false;
-        self.asks_link.next = self.lister.link_read.valid.val()
-            && (self.link_turn.q.val() || !self.lines.read.valid.val());
-        if self.table_reads.output.valid.val() {
-            self.ask.next.addr = self.table_reads.output.data.val().addr;
-            self.ask.next.bytes = self.table_reads.output.data.val().bytes;
-            self.owners.in_data.next = FOLLOWER.into();
-            self.asks.next = true;
-            self.table_reads.output.ready.next = self.has_room_to_ask.val();
-        } else if self.list_reads.output.valid.val() {
-            self.ask.next = self.list_reads.output.data.val();
-            self.owners.in_data.next = LISTER.into();
-            self.asks.next = true;
-            self.list_reads.output.ready.next = self.has_room_to_ask.val();
-        } else if self.asks_link.val() {
-            self.ask.next.addr = self.lister.link_read.addr.val();
-            self.ask.next.bytes = self.lister.link_read.bytes.val();
-            self.owners.in_data.next = CHAINS.into();
-            self.asks.next = true;
-            self.lister.link_read.ready.next = self.has_room_to_ask.val();
-            if self.has_room_to_ask.val() {
-                self.link_turn.d.next = false;
-            }
-        } else {
-            self.asks.next = self.lines.read.valid.val();
-            self.lines.read.ready.next = self.has_room_to_ask.val();
-            if self.has_room_to_ask.val() {
-                self.link_turn.d.next = true;
-            }
-        }
-        self.owners.in_valid.next = self.asks.val() && self.requests.input.ready.val();
-        self.requests.input.valid.next = self.asks.val() && self.owners.in_ready.val();
-        self.requests.input.data.next = self.ask.val();
-        self.requests.output.join(&mut self.read);
-
-        // Answers go to the owners of their reads. Entries may stall; the other owners always take theirs.
-        self.is_entries.next =
-            self.owners.out_valid.val() && (self.owners.out_data.val() == ENTRIES);
-        self.beat.ready.next =
-            self.owners.out_valid.val() && (!self.is_entries.val() || self.lines.beat.ready.val());
-        self.arrived.next = self.beat.valid.val() && self.beat.ready.val();
-        self.owners.out_ready.next = self.arrived.val() && self.beat.last.val();
-        self.line.next.data = self.beat.data.val();
-        self.line.next.error = self.beat.error.val();
-        self.lines.beat.valid.next = self.beat.valid.val() && self.is_entries.val();
-        self.lines.beat.next = self.beat.val();
-        self.lister.line.valid.next = self.arrived.val() && (self.owners.out_data.val() == LISTER);
-        self.lister.line.next = self.beat.val();
-        self.lister.linked.valid.next =
-            self.arrived.val() && (self.owners.out_data.val() == CHAINS);
-        self.lister.linked.pointer.next = self.beat.data.val().get_bits::<64>(0);
-        self.lister.linked.error.next = self.beat.error.val();
-        self.follower.line.valid.next =
-            self.arrived.val() && (self.owners.out_data.val() == FOLLOWER);
-        self.follower.line.next = self.line.val();
-
-        // Whether anything is under way.
-        self.quiet.d.next = !self.take.val()
-            && !self.on_way.q.val().any()
-            && !self.fetched.q.val()
-            && !self.owners.count.val().any()
-            && self.lines.idle.val()
-            && self.follower.idle.val()
-            && self.giver.idle.val();
-        self.lister.quiet.next = self.quiet.q.val();
-        self.unused_counts.next = self.owners.free.val()
-            | bit_cast::<7, 6>(self.placed.count.val() | self.placed.free.val())
-            | bit_cast::<7, 6>(self.products.count.val() | self.products.free.val());
-
-        // Tokens and made bytes leave.
-        self.token_valid.next = self.giver.token_valid.val() || self.sender.token_valid.val();
-        self.giver.token_ready.next = self.token_ready.val() && !self.sender.token_valid.val();
-        self.sender.token_ready.next = self.token_ready.val();
-        self.token.next = self.giver.token.val();
-        self.made.valid.next = self.giver.made.valid.val() || self.sender.made.valid.val();
-        self.made.next = self.giver.made.val();
-        self.giver.made.ready.next = self.made.ready.val() && !self.sender.made.valid.val();
-        self.sender.made.ready.next = self.made.ready.val();
-        if self.sender.token_valid.val() {
-            self.token.next = self.sender.token.val();
-        }
-        if self.sender.made.valid.val() {
-            self.made.next = self.sender.made.val();
-        }
+        self.write_tables();
+        self.judge_request();
+        self.send_request();
+        self.take_wanted();
+        self.tell_planner();
+        self.find_step();
+        self.place_entry();
+        self.place_bits();
+        self.give_placed();
+        self.join_lines();
+        self.choose_read();
+        self.give_answers();
+        self.look_for_rest();
+        self.give_tokens();
 
         if self.rst.val() {
             self.on_way.d.next = 0.into();
