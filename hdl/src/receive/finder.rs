@@ -120,25 +120,10 @@ pub struct Finder {
     one: Signal<Local, Bits<LINK>>,
 }
 
-impl Logic for Finder {
+impl Finder {
+    /// The older search walks from queue pair to queue pair.
     #[hdl_gen]
-    fn update(&mut self) {
-        self.select.valid.next = self.cfg.valid.val();
-        self.select.number.next = self.cfg.table.val();
-        self.select.word.next = self.cfg.word.val();
-        self.changes.next = self.select.queue_pair.val()
-            && !self.select.every.val()
-            && (self.cfg.word.val() == self.number_word.val());
-
-        self.live.write_enable.next = self.select.queue_pair.val();
-        self.live.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
-        // A queue pair in the state ready to receive or ready to send is live.
-        self.live.write_data.next = 0.into();
-        if self.select.state.val() && ((self.cfg.data.val() == 1) || (self.cfg.data.val() == 2)) {
-            self.live.write_data.next = 1.into();
-        }
-
-        // The older search walks from queue pair to queue pair.
+    fn walk(&mut self) {
         self.found.next = self.there.q.val()
             && (self.numbers.read_data.val().get_bits::<24>(0) == self.open_qpn.q.val())
             && self.live.read_data.val().get_bit(0);
@@ -157,9 +142,12 @@ impl Logic for Finder {
                 || self.select.every.val());
         self.hit.next = self.open.q.val() && self.found.val() && !self.select.every.val();
         self.qp.next = self.at.q.val();
+    }
 
-        // The queue pair that is looked at next: the next one of the list, or the first one of the younger search's
-        // list.
+    /// Finds the queue pair that is looked at next: the next one of the list, or the first one of the younger
+    /// search's list.
+    #[hdl_gen]
+    fn find_next(&mut self) {
         self.next.next = self.heads.read_data.val();
         self.moves.next = self.step.val() || (self.state.q.val() == FinderState::Again);
         if self.walks.val() {
@@ -178,9 +166,12 @@ impl Logic for Finder {
             self.open.d.next = self.begun.q.val();
             self.open_qpn.d.next = self.begun_qpn.q.val();
         }
+    }
 
-        // A change uses the memories of the searches: afterwards the older one begins again, and the younger one behind
-        // it.
+    /// A change uses the memories of the searches: afterwards the older one begins again, and the younger one behind
+    /// it.
+    #[hdl_gen]
+    fn begin_again(&mut self) {
         self.heads.read_enable.next = self.step.val();
         self.heads.read_address.next = self.qpn.val().get_bits::<QP>(0);
         match self.state.q.val() {
@@ -199,8 +190,11 @@ impl Logic for Finder {
         if self.changes.val() || (self.change.q.val() != FinderChange::None) {
             self.state.d.next = FinderState::Yield;
         }
+    }
 
-        // The memories are read for a search, or for a change that begins.
+    /// The memories are read for a search, or for a change that begins.
+    #[hdl_gen]
+    fn read_memories(&mut self) {
         self.numbers.read_enable.next = self.moves.val();
         self.numbers.read_address.next = self.next.val().get_bits::<QP>(0);
         self.behind.read_enable.next = self.moves.val();
@@ -218,8 +212,11 @@ impl Logic for Finder {
             self.changed.d.next = self.cfg.index.val().get_bits::<QP>(0);
             self.number.d.next = self.cfg.data.val().get_bits::<24>(0);
         }
+    }
 
-        // The queue pair goes from its old list to the new one, unless they are the same.
+    /// The queue pair goes from its old list to the new one, unless they are the same.
+    #[hdl_gen]
+    fn change_list(&mut self) {
         self.same.next = self.numbers.read_data.val().get_bit(24)
             && (self.numbers.read_data.val().get_bits::<QP>(0)
                 == self.number.q.val().get_bits::<QP>(0));
@@ -283,8 +280,11 @@ impl Logic for Finder {
                 }
             }
         }
+    }
 
-        // All lists are empty after a reset.
+    /// All lists are empty after a reset.
+    #[hdl_gen]
+    fn clear_lists(&mut self) {
         if self.select.every.val() {
             self.heads.write_lanes.next = 1.into();
             self.heads.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
@@ -293,6 +293,33 @@ impl Logic for Finder {
             self.numbers.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
             self.numbers.write_data.next = 0.into();
         }
+    }
+}
+
+impl Logic for Finder {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        self.changes.next = self.select.queue_pair.val()
+            && !self.select.every.val()
+            && (self.cfg.word.val() == self.number_word.val());
+
+        self.live.write_enable.next = self.select.queue_pair.val();
+        self.live.write_address.next = self.cfg.index.val().get_bits::<QP>(0);
+        // A queue pair in the state ready to receive or ready to send is live.
+        self.live.write_data.next = 0.into();
+        if self.select.state.val() && ((self.cfg.data.val() == 1) || (self.cfg.data.val() == 2)) {
+            self.live.write_data.next = 1.into();
+        }
+
+        self.walk();
+        self.find_next();
+        self.begin_again();
+        self.read_memories();
+        self.change_list();
+        self.clear_lists();
         if self.rst.val() {
             self.state.d.next = FinderState::Run;
             self.begun.d.next = false;

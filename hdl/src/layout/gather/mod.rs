@@ -264,10 +264,10 @@ pub struct Gather {
     leaving: Signal<Local, Bit>,
 }
 
-impl Logic for Gather {
+impl Gather {
+    /// Notes which windows are ready, and their failed reads, in any cycle.
     #[hdl_gen]
-    fn update(&mut self) {
-        // Windows become ready, and their failed reads are noted, in any cycle.
+    fn note_windows(&mut self) {
         self.window_ready.ready.next = true;
         self.read_error.ready.next = true;
         self.p_ready.next =
@@ -291,9 +291,12 @@ impl Logic for Gather {
         self.windows.d.next = (self.windows.q.val() | self.arrived.val()) & !self.finished.val();
         self.failures.error.valid.next = self.read_error.valid.val();
         self.failures.error.next = self.read_error.val();
+    }
 
-        // Stage p: a beat waits for its window. Failed reads are compared, one a cycle, while `words`
-        // words a cycle are read; the last words are read when the beat enters.
+    /// Stage p: a beat waits for its window. Failed reads are compared, one a cycle, while `words` words a cycle are
+    /// read; the last words are read when the beat enters.
+    #[hdl_gen]
+    fn take_beat(&mut self) {
         self.failures.window.next = self.p_window.q.val();
         self.failures.valid.next = self.p_mask.q.val();
         self.failures.ram.next = self.p_ram.q.val();
@@ -323,9 +326,12 @@ impl Logic for Gather {
         } else if self.p_ready.val() && !self.p_last.val() {
             self.p_words.d.next = self.p_words.q.val() - self.words.val();
         }
+    }
 
-        // The beat enters: its addresses go into the groups, the rest into `notes`. If a part has failed,
-        // the later parts of its beat say so, too.
+    /// The beat enters. What is known of it goes into `notes`; if a part has failed, the later parts of its beat say
+    /// so, too.
+    #[hdl_gen]
+    fn note_beat(&mut self) {
         self.p_side.q.share(&mut self.note);
         self.note.next.mask = self.p_mask.q.val();
         self.note.next.part_end = self.p_beat_end.q.val();
@@ -360,6 +366,11 @@ impl Logic for Gather {
                 self.p_window_end.q.val(),
             );
         }
+    }
+
+    /// Gives the beat's addresses to the groups, which read the memory.
+    #[hdl_gen]
+    fn ask_groups(&mut self) {
         self.done.next = true;
         self.count_busy.next = false;
         self.count_conflict.next = false;
@@ -385,9 +396,12 @@ impl Logic for Gather {
                 self.count_conflict.next = true;
             }
         }
+    }
 
-        // All bytes of the oldest beat were granted. The memory samples the last of their addresses in
-        // this cycle; in the 5th from now the bytes can be read.
+    /// All bytes of the oldest beat were granted. The memory samples the last of their addresses in this cycle; in
+    /// the 5th from now the bytes can be read.
+    #[hdl_gen]
+    fn complete_beat(&mut self) {
         self.window_done.next = false;
         if self.done.val() {
             self.oldest.d.next = self.following.q.val();
@@ -401,8 +415,11 @@ impl Logic for Gather {
         for k in 1..4 {
             self.complete[k].d.next = self.complete[k - 1].q.val();
         }
+    }
 
-        // The output. A beat that only ended its window is left out.
+    /// The output. A beat that only ended its window is left out.
+    #[hdl_gen]
+    fn give_beat(&mut self) {
         self.out_free.next = !self.out_valid.q.val() || self.payload.ready.val();
         self.leaving.next = self.out_free.val() && (self.leave.q.val() != self.complete[3].q.val());
         self.notes.read_address[0].next = self.leave.q.val().get_bits::<5>(0);
@@ -436,7 +453,11 @@ impl Logic for Gather {
         }
         self.payload.valid.next = self.out_valid.q.val();
         self.payload.next = self.out.q.val();
-        // The memory has read the payload while the rest went into the output register.
+    }
+
+    /// The memory has read an inline payload while the rest went into the output register.
+    #[hdl_gen]
+    fn give_inline(&mut self) {
         self.payloads.write_lanes.next = bit_cast::<1, 1>(self.inline_write.valid.val().into());
         self.payloads.write_address.next = self.inline_write.slot.val();
         self.payloads.write_data.next = self.inline_write.data.val();
@@ -445,7 +466,11 @@ impl Logic for Gather {
         if self.out_inline.q.val() {
             self.payload.next.data = self.payloads.read_data.val();
         }
-        // The last write of a request decides what it is.
+    }
+
+    /// Keeps made bytes. The last write of a request decides whether it has an inline payload or made bytes.
+    #[hdl_gen]
+    fn keep_made(&mut self) {
         self.makes.write_enable.next = self.inline_write.valid.val() || self.made.valid.val();
         self.makes.write_address.next = self.made.slot.val();
         self.makes.write_data.next = 1.into();
@@ -461,6 +486,20 @@ impl Logic for Gather {
         self.count_empty.next = self.p_valid.q.val() && !self.p_ready.val();
         self.count_blocked.next =
             self.p_clear.val() && !self.room.q.val().any() && !self.out_free.val();
+    }
+}
+
+impl Logic for Gather {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.note_windows();
+        self.take_beat();
+        self.note_beat();
+        self.ask_groups();
+        self.complete_beat();
+        self.give_beat();
+        self.give_inline();
+        self.keep_made();
 
         if self.rst.val() {
             self.windows.d.next = 0.into();

@@ -126,10 +126,10 @@ pub struct Translator {
     joined: Concat<NUMBERS, WINDOW_INDEX, 1, 1, PLACED>,
 }
 
-impl Logic for Translator {
+impl Translator {
+    /// A lane that waits cannot take another block, nor can the window close.
     #[hdl_gen]
-    fn update(&mut self) {
-        // A lane that waits cannot take another block, nor can the window close.
+    fn advance(&mut self) {
         self.back.next = 0.into();
         if self.in_valid.val() {
             self.back.next = self.in_pieces.val().get_bits::<LANES>(BACK);
@@ -140,7 +140,11 @@ impl Logic for Translator {
         self.go.next = !self.stalled.val();
         self.step.next = self.go.val();
         self.close.next = self.in_close.val() && self.go.val();
+    }
 
+    /// Gives the beat and the answer to the lanes.
+    #[hdl_gen]
+    fn tell_lanes(&mut self) {
         for i in 0..16 {
             self.lanes[i].step.next = self.go.val();
             self.lanes[i].slot.next = self.in_pieces.val().get_bits::<SLOT>(i * 3 + SLOTS_AT);
@@ -159,8 +163,11 @@ impl Logic for Translator {
                 && (self.lanes[i].waiting_entry.val().get_bit(7) == self.ended_parity.q.val()))
             .into();
         }
+    }
 
-        // Flush: the entry of the last waiting lane of each half, for all lanes of the half that wait with it.
+    /// Flush: the entry of the last waiting lane of each half, for all lanes of the half that wait with it.
+    #[hdl_gen]
+    fn flush(&mut self) {
         for h in 0..2 {
             for k in 0..8 {
                 self.halves[h].parts[k].next = self.lanes[k * 2 + h].waiting.val().into();
@@ -190,8 +197,11 @@ impl Logic for Translator {
             self.merge_entry[h].d.next = self.flush_entry[h].q.val();
             self.merge_words[h].d.next = self.pick_words[h].value.val();
         }
+    }
 
-        // The words are merged with those that the entry has.
+    /// The words are merged with those that the entry has.
+    #[hdl_gen]
+    fn merge_words(&mut self) {
         for h in 0..2 {
             self.words_ram[h].write_enable.next = self.merge[h].q.val();
             self.words_ram[h].write_address.next = self.merge_entry[h].q.val();
@@ -252,9 +262,12 @@ impl Logic for Translator {
             || self.merges[1].val()
             || self.has_words[0].val()
             || self.has_words[1].val();
+    }
 
-        // A closed window is complete when none of its words is on the way. Words that are merged in this cycle can be
-        // read.
+    /// A closed window is complete when none of its words is on the way. Words that are merged in this cycle can be
+    /// read.
+    #[hdl_gen]
+    fn end_window(&mut self) {
         self.window_valid.next = self.ended.q.val()
             && !self.draining.whole.val().any()
             && !(self.flush[0].q.val()
@@ -277,8 +290,11 @@ impl Logic for Translator {
         self.windows.in_valid.next = self.opened.val();
         self.windows.in_data.next = self.opened_number.val();
         self.windows.out_ready.next = self.close.val();
+    }
 
-        // The held beat leaves with the next one, or with the end of its window.
+    /// The held beat leaves with the next one, or with the end of its window.
+    #[hdl_gen]
+    fn give_beat(&mut self) {
         self.numbers.a.next = self.held_ram.q.val();
         self.numbers.b.next = self.held_len.q.val();
         self.numbers.c.next = self.held_pos.q.val();
@@ -301,6 +317,18 @@ impl Logic for Translator {
             self.held_fields.d.next = self.in_pieces.val().get_bits::<FIELDS>(336);
             self.held_end.d.next = self.in_pieces.val().get_bit(SHAPE + LANES);
         }
+    }
+}
+
+impl Logic for Translator {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.advance();
+        self.tell_lanes();
+        self.flush();
+        self.merge_words();
+        self.end_window();
+        self.give_beat();
 
         if self.rst.val() {
             for h in 0..2 {

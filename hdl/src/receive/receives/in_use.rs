@@ -176,17 +176,10 @@ pub struct InUse {
     name_out: Restore<Name, NAME>,
 }
 
-impl Logic for InUse {
+impl InUse {
+    /// Counts the receives that were named, and those that are used up.
     #[hdl_gen]
-    fn update(&mut self) {
-        self.select.valid.next = self.cfg.valid.val();
-        self.select.number.next = self.cfg.table.val();
-        self.select.word.next = self.cfg.word.val();
-        self.unused.next = self.cfg.data.val();
-        self.wiped.next = self.select.every.val();
-        self.wiped_qp.next = self.cfg.index.val().get_bits::<QP>(0);
-
-        // Counts of receives that were named, and of those that are used up.
+    fn count(&mut self) {
         self.checker_at.d.next = self.checker_qp.val();
         self.number.next = self.counts[0].read_data.val().get_bits::<2>(0);
         self.named_number.next = self.counts[0].read_data.val() + 1;
@@ -237,8 +230,11 @@ impl Logic for InUse {
         self.taker_had_all.next = self.had_all.q.val();
         self.used.next = self.counts[2].read_data.val() != self.ends[1].read_data.val();
         self.oldest.next = self.ends[1].read_data.val().get_bits::<2>(0);
+    }
 
-        // Names, with slots and first places.
+    /// Keeps the names of receives, with their slots and first places.
+    #[hdl_gen]
+    fn keep_names(&mut self) {
         if self.span.valid.val() && !self.span_at.val().any() {
             self.first.d.next.addr = self.span.addr.val();
             self.first.d.next.len = self.span.len.val();
@@ -289,8 +285,11 @@ impl Logic for InUse {
         }
         self.name_out.bits.next = self.kept.val().get_bits::<NAME>(0);
         self.name.next = self.name_out.record.val();
+    }
 
-        // Slots: that of the oldest receive becomes free with it.
+    /// The slot of the oldest receive becomes free with it.
+    #[hdl_gen]
+    fn free_slots(&mut self) {
         self.few.take.next = self.named.valid.val() && !self.named.wide.val();
         self.gives_few.d.next = self.cleared.val() && !self.is_wide.val();
         self.given_few.d.next = self.slot_held.val().get_bits::<FEW_SLOT>(0);
@@ -306,8 +305,11 @@ impl Logic for InUse {
             (self.many.free.val() > 1) || (self.many.free.val().any() && self.settled.val());
         self.many_room.next = self.had_many_room.q.val();
         self.slot.next = self.many.number.val();
+    }
 
-        // Places of the receive behind its first one.
+    /// Keeps the places of the receive behind its first one.
+    #[hdl_gen]
+    fn keep_places(&mut self) {
         self.span_in.record.next = self.span.val();
         self.lane.next = bits::<LANES>(1) << self.span_at.val().get_bits::<LOG_LANES>(0);
         self.few_spans.write_lanes.next = 0.into();
@@ -359,6 +361,23 @@ impl Logic for InUse {
         }
         self.span_out.bits.next = self.span_bits.val();
         self.region.next = self.span_out.record.val();
+    }
+}
+
+impl Logic for InUse {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.select.valid.next = self.cfg.valid.val();
+        self.select.number.next = self.cfg.table.val();
+        self.select.word.next = self.cfg.word.val();
+        self.unused.next = self.cfg.data.val();
+        self.wiped.next = self.select.every.val();
+        self.wiped_qp.next = self.cfg.index.val().get_bits::<QP>(0);
+
+        self.count();
+        self.keep_names();
+        self.free_slots();
+        self.keep_places();
 
         if self.rst.val() {
             self.gives_few.d.next = false;

@@ -256,10 +256,10 @@ pub struct Expander {
     step_fifo: Fifo<128, 5, 6>,
 }
 
-impl Logic for Expander {
+impl Expander {
+    /// A token is taken when there is room for its beat at the end.
     #[hdl_gen]
-    fn update(&mut self) {
-        // A token is taken when there is room for its beat at the end.
+    fn take_token(&mut self) {
         self.token.ready.next = self.has_room.q.val();
         self.take.next = self.token.valid.val() && self.has_room.q.val();
         self.give.next = self.addr_fifo.out_valid.val() && self.beat.ready.val();
@@ -269,8 +269,11 @@ impl Logic for Expander {
             self.on_way.d.next = self.on_way.q.val() - 1;
         }
         self.has_room.d.next = self.on_way.d.val() < 32;
+    }
 
-        // The side band.
+    /// Moves the side band on. A token that needs only its lane leaves at once, if it is the next one to leave.
+    #[hdl_gen]
+    fn leave_early(&mut self) {
         self.token.share(&mut self.side);
         self.valid[0].d.next = self.take.val();
         for k in 1..7 {
@@ -291,8 +294,11 @@ impl Logic for Expander {
         if self.early.val() {
             self.valid[2].d.next = false;
         }
+    }
 
-        // The token's fields are delayed while the lanes are read.
+    /// The token's fields are delayed while the lanes are read.
+    #[hdl_gen]
+    fn delay_fields(&mut self) {
         self.first.d.next = self.token.first.val();
         self.last.d.next = self.token.last.val();
         self.piece.d.next = self.token.piece.val();
@@ -319,8 +325,11 @@ impl Logic for Expander {
         self.column_2.d.next = self.column.q.val();
         self.row_2.d.next = self.row.q.val();
         self.shift.d.next = self.pointer.q.val() + bit_cast::<64, 32>(self.offset.q.val());
+    }
 
-        // Lanes.
+    /// Reads the lanes, and finds how many bytes each of them has.
+    #[hdl_gen]
+    fn read_lanes(&mut self) {
         self.used.next = self.ones.val() << self.first_2.q.val();
         self.used.next = self.used.val() & (self.ones.val() >> (self.last_2.q.val() ^ 15));
         if (self.bytes_2.q.val() == 0) && !self.column_2.q.val() {
@@ -348,8 +357,11 @@ impl Logic for Expander {
                 }
             }
         }
+    }
 
-        // Positions: sums of the lengths of the lanes before.
+    /// Finds the positions of fragments: the sums of the lengths of the lanes before.
+    #[hdl_gen]
+    fn find_positions(&mut self) {
         self.pairs[0].next = self.len[0].q.val().get_bits::<6>(0);
         for k in 1..15 {
             self.pairs[k].next =
@@ -395,9 +407,12 @@ impl Logic for Expander {
             self.step_pack.parts[k].next = self.lanes[k].step.val();
         }
         self.poss.d.next = self.pos_pack.whole.val();
+    }
 
-        // The end: five FIFOs that are read together. Each takes its part of a beat as soon as it is known; the
-        // addresses come last.
+    /// The end: five FIFOs that are read together. Each takes its part of a beat as soon as it is known; the
+    /// addresses come last.
+    #[hdl_gen]
+    fn give_beat(&mut self) {
         self.side_fifo.input.valid.next = self.take.val();
         self.side_fifo.output.ready.next = self.give.val();
         self.addr_fifo.in_valid.next = self.valid[6].q.val() || self.early.val();
@@ -426,6 +441,18 @@ impl Logic for Expander {
         self.beat.len.next = self.len_fifo.out_data.val();
         self.beat.pos.next = self.pos_fifo.out_data.val();
         self.beat_step.next = self.step_fifo.out_data.val();
+    }
+}
+
+impl Logic for Expander {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.take_token();
+        self.leave_early();
+        self.delay_fields();
+        self.read_lanes();
+        self.find_positions();
+        self.give_beat();
 
         if self.rst.val() {
             self.on_way.d.next = 0.into();

@@ -162,10 +162,10 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     unused: Signal<Local, Bit>,
 }
 
-impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES> {
+impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
+    /// A value is kept in the cycle after it was judged.
     #[hdl_gen]
-    fn update(&mut self) {
-        // A value is kept in the cycle after it was judged.
+    fn keep_value(&mut self) {
         self.taken.d.next = self.judged.valid.val() && (self.judged.task.val() != TABLE);
         self.held.d.next = self.judged.val();
         self.held_length.d.next = self.length.val();
@@ -192,8 +192,12 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
         } else if self.taken.q.val() {
             self.over.d.next = true;
         }
+    }
 
-        // Messages: the state of a destination is read with its head, and stored with the next one's.
+    /// Keeps the lengths of messages. The state of a destination is read with its head, and stored with the next
+    /// one's.
+    #[hdl_gen]
+    fn keep_length(&mut self) {
         self.opens.write_lanes.next = 0.into();
         self.opens.write_address.next = self.dest.q.val();
         self.opens.write_data.next = bit_cast::<1, 1>(self.open.q.val().into());
@@ -233,8 +237,11 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
             }
         }
         self.full.next = self.over.q.val();
+    }
 
-        // A value is read, and waits to be taken.
+    /// A value is read, and waits to be taken.
+    #[hdl_gen]
+    fn read_value(&mut self) {
         self.kept_out.bits.next = self.values.read_data.val();
         self.stays.next = self.leading.q.val()
             && !self.led.q.val()
@@ -257,6 +264,11 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
             self.left.d.next = self.left.q.val() - 1;
         }
         self.came.d.next = self.fetches.val() || (self.came.q.val() && !self.leaves.val());
+    }
+
+    /// Gives the value that was read, or the group of fixed width before it.
+    #[hdl_gen]
+    fn give_value(&mut self) {
         self.kept_out.record.share(&mut self.value_new);
         self.value_new.next.bits = 0.into();
         if self.kept_out.record.val().is_bits {
@@ -300,8 +312,11 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
         self.values_out.output.join(&mut self.value);
         self.busy.next =
             self.left.q.val().any() || self.came.q.val() || self.values_out.output.valid.val();
+    }
 
-        // The next message's length is read in the next cycle.
+    /// The next message's length is read in the next cycle.
+    #[hdl_gen]
+    fn read_length(&mut self) {
         if self.begun.val() {
             self.next.d.next = self.next.q.val() + 1;
         }
@@ -311,6 +326,17 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
             self.lengths.read_address.next = self.next.d.val();
         }
         self.told.next = self.lengths.read_data.val();
+    }
+}
+
+impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.keep_value();
+        self.keep_length();
+        self.read_value();
+        self.give_value();
+        self.read_length();
 
         if self.send.val() {
             self.upper.d.next = !self.upper.q.val();

@@ -162,11 +162,11 @@ pub struct Client {
     responses: StreamFifo<HostReadBeat, 4, 5>,
 }
 
-impl Logic for Client {
+impl Client {
+    /// Requests enter, and get their number of beats and their place: at the ring's start if they would cross its
+    /// end.
     #[hdl_gen]
-    fn update(&mut self) {
-        // Requests enter, and get their number of beats and their place: at the ring's start if they would cross its
-        // end.
+    fn place_request(&mut self) {
         self.req.ready.next = !self.placed.q.val();
         self.filled.next = self.req.bytes.val() + 63;
         self.beats.next = self.filled.val().get_bits::<7>(6);
@@ -204,8 +204,11 @@ impl Logic for Client {
                 }
             }
         }
+    }
 
-        // Requests wait for space in the ring and a number, and are issued.
+    /// Requests wait for space in the ring and a number, and are issued.
+    #[hdl_gen]
+    fn issue(&mut self) {
         self.full.d.next = (self.tail.q.val().get_bits::<6>(0)
             == self.head.q.val().get_bits::<6>(0))
             && (self.tail.q.val() != self.head.q.val());
@@ -252,8 +255,11 @@ impl Logic for Client {
             self.is_second.d.next = false;
             self.tail.d.next = self.tail.q.val() + 1;
         }
+    }
 
-        // Reads end in any order, long after they were issued.
+    /// Reads end in any order, long after they were issued.
+    #[hdl_gen]
+    fn end_reads(&mut self) {
         self.issued.next = bits::<64>(0);
         if self.begun.q.val() {
             self.issued.next = self.one.val() << self.begun_index.q.val();
@@ -273,8 +279,11 @@ impl Logic for Client {
         } else {
             self.failed.d.next = self.failed.q.val() & !self.issued.val();
         }
+    }
 
-        // The oldest read is fetched beat by beat.
+    /// The oldest read is fetched beat by beat.
+    #[hdl_gen]
+    fn fetch(&mut self) {
         self.places.read_address[0].next = self.head.q.val().get_bits::<6>(0);
         self.oldest.bits.next = self.places.read_data[0].val();
         self.current_last.next = self.current_left.q.val() == 1;
@@ -313,8 +322,11 @@ impl Logic for Client {
             }
         }
         self.free.d.next = (self.free.q.val() - self.allocated.q.val()) + self.released.q.val();
+    }
 
-        // The flags accompany the beat, which comes a cycle later.
+    /// The flags accompany the beat, which comes a cycle later.
+    #[hdl_gen]
+    fn answer(&mut self) {
         self.fetching.d.next = self.fetch_take.val();
         self.fetching_last.d.next = self.current_last.val();
         self.fetching_error.d.next = self.current_error.q.val();
@@ -324,8 +336,11 @@ impl Logic for Client {
         self.responses.input.valid.next = self.fetching.q.val();
         self.responses.input.data.next = self.answer.val();
         self.responses.output.join(&mut self.resp);
+    }
 
-        // A credit is a place in the output FIFO.
+    /// A credit is a place in the output FIFO.
+    #[hdl_gen]
+    fn count_credits(&mut self) {
         if self.fetch_take.val() && !(self.responses.output.valid.val() && self.resp.ready.val()) {
             self.credits.d.next = self.credits.q.val() - 1;
         } else if !self.fetch_take.val()
@@ -334,6 +349,18 @@ impl Logic for Client {
         {
             self.credits.d.next = self.credits.q.val() + 1;
         }
+    }
+}
+
+impl Logic for Client {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.place_request();
+        self.issue();
+        self.end_reads();
+        self.fetch();
+        self.answer();
+        self.count_credits();
         if self.rst.val() {
             self.placed.d.next = false;
             self.is_second.d.next = false;

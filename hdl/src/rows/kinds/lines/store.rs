@@ -111,10 +111,10 @@ pub struct Store {
     answer_held: DFF<Answer>,
 }
 
-impl Logic for Store {
+impl Store {
+    /// The beats that are read for a source arrive before it is taken, or with it.
     #[hdl_gen]
-    fn update(&mut self) {
-        // The beats that are read for a source arrive before it is taken, or with it.
+    fn take_beats(&mut self) {
         self.free.next = !self.bit_lines.busy.val();
         self.busy.next = self.bit_lines.busy.val();
         self.fills.next = self.source.fills.val() && !self.filled.q.val();
@@ -162,6 +162,11 @@ impl Logic for Store {
             self.filled.d.next = false;
             self.filled_second.d.next = false;
         }
+    }
+
+    /// Keeps the beats, and reads the two that the entry may lie in.
+    #[hdl_gen]
+    fn keep_beats(&mut self) {
         self.line_new.next.data = self.beat.data.val();
         self.line_new.next.error = self.beat.error.val();
         self.line_in.record.next = self.line_new.val();
@@ -196,6 +201,11 @@ impl Logic for Store {
                     bit_cast::<BEAT_PLACE, 8>(self.source.second_place.val()) << 1;
             }
         }
+    }
+
+    /// Gives lines of bits to their memory.
+    #[hdl_gen]
+    fn keep_bits(&mut self) {
         self.bit_lines.put.next =
             (self.takes.val() && self.source.loads.val()) || self.puts_early.val();
         self.bit_lines.line.next = self.line_new.val();
@@ -213,7 +223,11 @@ impl Logic for Store {
         self.bit_lines.offset.next = self.loaded.val().offset;
         self.bit_lines.words.next = self.loaded.val().words;
         self.bit_lines.row.next = self.source.spot.val();
+    }
 
+    /// Takes the entry's bytes from the two beats, or from the read that was made for it alone.
+    #[hdl_gen]
+    fn join_beats(&mut self) {
         self.taken.d.next = self.takes.val() && !self.source.loads.val();
         self.taken_picks.d.next = self.source.picks.val();
         self.taken_odd.d.next = self.source.beat.val().get_bit(0);
@@ -244,8 +258,11 @@ impl Logic for Store {
             self.second.d.next = self.alone.q.val();
             self.is_joined.d.next = true;
         }
+    }
 
-        // The entry's first byte becomes the lowest one.
+    /// The entry's first byte becomes the lowest one.
+    #[hdl_gen]
+    fn give_answer(&mut self) {
         self.split.next = bits::<5>(0) - self.skip.q.val().get_bits::<5>(0);
         self.none.next = 0.into();
         self.all_ones.next = !self.none.val();
@@ -278,6 +295,17 @@ impl Logic for Store {
         self.answer_held.d.next = self.answer_new.val();
         self.answer.valid.next = self.answer_valid.q.val();
         self.answer.next = self.answer_held.q.val();
+    }
+}
+
+impl Logic for Store {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.take_beats();
+        self.keep_beats();
+        self.keep_bits();
+        self.join_beats();
+        self.give_answer();
         if self.rst.val() {
             self.filled.d.next = false;
             self.filled_second.d.next = false;
