@@ -88,7 +88,7 @@ pub const REASONS: &[Reason] = &[
         why: CHAINS,
     },
     Reason {
-        block: "hdl/src/rows/kinds/giver.rs",
+        block: "hdl/src/rows/kinds/giver/messages.rs",
         statement: "self.fails.next = true;",
         why: CHANGES,
     },
