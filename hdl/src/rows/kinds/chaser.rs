@@ -160,6 +160,8 @@ pub struct Chaser {
     leaves: Signal<Local, Bit>,
     has_found: DFF<Bit>,
     free: Signal<Local, Bit>,
+    /// Cuts the path from `found`'s ready to the slots.
+    records: StreamSkid<Found>,
     unused: Signal<Local, Bit>,
 }
 
@@ -282,7 +284,7 @@ impl Logic for Chaser {
         self.reads.out_ready.next = self.read.ready.val();
 
         // The oldest chain is emptied; the next one follows without a gap if it is known that it has ended.
-        self.free.next = !self.has_found.q.val() || self.found.ready.val();
+        self.free.next = !self.has_found.q.val() || self.records.input.ready.val();
         self.taken_new.next = self.taken.q.val() + 1;
         self.fetches.next =
             self.has_oldest.val() && (self.taken.q.val() != self.count.val()) && self.free.val();
@@ -302,13 +304,16 @@ impl Logic for Chaser {
         self.entries.read_enable.next = self.fetches.val();
         self.entries.read_address.next = (bit_cast::<12, 6>(self.oldest_slot.val()) << LOG_RECORDS)
             | bit_cast::<12, 6>(self.taken.q.val().get_bits::<6>(0));
-        self.found.valid.next = self.has_found.q.val();
-        self.found.pointer.next = self.entries.read_data.val().get_bits::<64>(0);
-        self.found.bad.next = self.entries.read_data.val().get_bit(BAD);
+        self.records.rst.next = self.clear.val() || self.rst.val();
+        self.records.input.valid.next = self.has_found.q.val();
+        self.records.input.data.next.pointer = self.entries.read_data.val().get_bits::<64>(0);
+        self.records.input.data.next.bad = self.entries.read_data.val().get_bit(BAD);
+        self.records.output.join(&mut self.found);
 
         self.empty.next = !self.has_oldest.val()
             && (self.begun.q.val() == self.youngest.q.val())
             && !self.has_found.q.val()
+            && !self.records.output.valid.val()
             && !self.heads.output.valid.val();
         self.busy.next = self.judges.q.val() || self.asked.count.val().any();
         if self.clear.val() || self.rst.val() {

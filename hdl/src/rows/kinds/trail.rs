@@ -37,7 +37,7 @@ pub struct Trail<const RECORDS: usize> {
     pub set: Signal<In, Bits<SET>>,
     /// The region's records are to be kept from here on.
     pub opens: Signal<In, Bit>,
-    /// A record of the region.
+    /// A record of the region; not in the cycle before `opens` or `finish`.
     pub put: Signal<In, Bit>,
     /// With `put`: pointer of the record.
     pub pointer: Signal<In, Bits<64>>,
@@ -64,6 +64,9 @@ pub struct Trail<const RECORDS: usize> {
     #[init(Constant::new((RECORDS as u64).into()))]
     most: Constant<Bits<PLACE>>,
     writes: Signal<Local, Bit>,
+    /// The record that was put in the cycle before.
+    puts: DFF<Bit>,
+    put_pointer: DFF<Bits<64>>,
 
     // Sets whose records are kept, by their numbers' lower bits.
     entry: Signal<Local, Bits<6>>,
@@ -89,14 +92,16 @@ impl<const RECORDS: usize> Logic for Trail<RECORDS> {
             self.starts.read_data[0].val() + self.at.val().get_bits::<PLACE>(0);
         self.record.next = self.records.read_data.val();
 
+        self.puts.d.next = self.put.val();
+        self.put_pointer.d.next = self.pointer.val();
         self.writes.next =
-            self.put.val() && self.keeps.q.val() && (self.place.q.val() != self.most.val());
+            self.puts.q.val() && self.keeps.q.val() && (self.place.q.val() != self.most.val());
         self.records.write_lanes.next = bit_cast::<1, 1>(self.writes.val().into());
         self.records.write_address.next = self.place.q.val();
-        self.records.write_data.next = self.pointer.val();
+        self.records.write_data.next = self.put_pointer.q.val();
         if self.writes.val() {
             self.place.d.next = self.place.q.val() + 1;
-        } else if self.put.val() {
+        } else if self.puts.q.val() {
             self.keeps.d.next = false;
         }
         self.closes.next = self.finish.val() && self.keeps.q.val();
@@ -119,6 +124,7 @@ impl<const RECORDS: usize> Logic for Trail<RECORDS> {
             self.place.d.next = self.top.q.val();
         }
         if self.clear.val() || self.rst.val() {
+            self.puts.d.next = false;
             self.valid.d.next = 0.into();
             self.top.d.next = 0.into();
             self.keeps.d.next = false;

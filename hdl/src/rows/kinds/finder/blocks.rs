@@ -4,25 +4,28 @@ use super::{Finder, FinderState, LINES_SHIFT, LOG_LINES, SLOT, WINDOW};
 use drdma_emit::prelude::*;
 
 impl<const RECORDS: usize> Finder<RECORDS> {
-    /// Finds the window, the line and the first row of the next block.
+    /// Finds the window and the line of the next block, and whether it has rows.
     #[hdl_gen]
     pub(super) fn find_block(&mut self) {
-        self.first_row.next = self.block.q.val();
         self.line_number.next = self.block.q.val().get_bits::<30>(3);
         if self.is_ids.val() {
             self.line_number.next = self.block.q.val().get_bits::<30>(0);
         }
+        self.rows_end.d.next = self.rows.d.val();
+        self.stop_end.d.next = self.stop.val();
         if self.is_bits.val() || self.is_ids.val() {
-            self.first_row.next = self.block.q.val() << 6;
+            self.rows_end.d.next = (self.rows.d.val() + 63) >> 6;
+            self.stop_end.d.next = self.stop.val() >> 6;
         }
         if self.info.val().ids.get_bit(1) {
-            self.first_row.next = self.block.q.val() << 5;
+            self.rows_end.d.next = (self.rows.d.val() + 31) >> 5;
+            self.stop_end.d.next = self.stop.val() >> 5;
             self.last_block.d.next = self.rows.q.val() >> 5;
             self.end_mask.d.next =
                 !(self.ones_64.val() << bit_cast::<6, 5>(self.rows.q.val().get_bits::<5>(0)));
         }
-        self.more.next =
-            (self.first_row.val() < self.rows.q.val()) && (self.first_row.val() < self.stop.val());
+        self.more.next = (self.block.q.val() < self.rows_end.q.val())
+            && (self.block.q.val() < self.stop_end.q.val());
         self.window.next = self.line_number.val().get_bits::<WINDOW>(LOG_LINES);
         self.ends_window.next = self.block.q.val().get_bits::<6>(0) == 63;
         if self.is_ids.val() {

@@ -92,13 +92,15 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
                     || (!self.read_valid.q.val()
                         && !self.next_valid.q.val()
                         && self.chaser.empty.val())));
-        self.is_dry.next = self.on.val()
+        self.is_list_dry.next = self.on.val()
             && (self.state.q.val() == FinderState::Flow)
             && !self.row_valid.q.val()
             && !self.more.val()
             && (!self.has_list.val()
-                || (self.over.val() && !self.read_valid.q.val() && !self.next_valid.q.val()))
-            && (!self.chases.val() || self.chaser.empty.val());
+                || (self.over.val() && !self.read_valid.q.val() && !self.next_valid.q.val()));
+        self.list_dry.next = self.is_list_dry.val();
+        self.is_dry.next =
+            self.is_list_dry.val() && (!self.chases.val() || self.chaser.empty.val());
         if self.replays.q.val() {
             self.is_dry.next = self.on.val()
                 && !self.row_valid.q.val()

@@ -106,8 +106,8 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// `linked`.
 ///
 /// # Outputs
-/// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`:
-/// there is no further row; `place`; streams `read`, `link_read`; `looked`; `evicts`; `busy`; `pending`.
+/// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`
+/// and `list_dry`: there is no further row; `place`; streams `read`, `link_read`; `looked`; `evicts`; `busy`; `pending`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Finder<const RECORDS: usize> {
     /// Clock.
@@ -153,7 +153,7 @@ pub struct Finder<const RECORDS: usize> {
     pub forget: Signal<In, Bit>,
     /// A window that was asked for with `of_next` loses its slot.
     pub evicts: Signal<Out, Bit>,
-    /// Row before which the walk ends; it is the first one of a block.
+    /// Row before which the walk ends, a cycle ahead; it is the first one of a block.
     pub stop: Signal<In, Bits<33>>,
     /// Rows may be found before those before them are taken.
     pub ahead: Signal<In, Bit>,
@@ -181,6 +181,8 @@ pub struct Finder<const RECORDS: usize> {
     pub bad: Signal<Out, Bit>,
     /// There is no further row; valid while `on`.
     pub dry: Signal<Out, Bit>,
+    /// The same, of a region that has no chains: it comes earlier in its cycle.
+    pub list_dry: Signal<Out, Bit>,
     /// Position of the walk; valid without `ahead`.
     pub place: Signal<Out, Place>,
     /// Reads of lists, and of pointers to further records.
@@ -216,7 +218,10 @@ pub struct Finder<const RECORDS: usize> {
 
     // The block that is read next.
     block: DFF<Bits<33>>,
-    first_row: Signal<Local, Bits<33>>,
+    /// The first block behind the region's rows; valid with `rows`.
+    rows_end: DFF<Bits<33>>,
+    /// The first block from `stop` on.
+    stop_end: DFF<Bits<33>>,
     more: Signal<Local, Bit>,
     line_number: Signal<Local, Bits<30>>,
     window: Signal<Local, Bits<WINDOW>>,
@@ -334,6 +339,7 @@ pub struct Finder<const RECORDS: usize> {
     record_valid: DFF<Bit>,
     record_wanted: Signal<Local, Bit>,
     row_free: Signal<Local, Bit>,
+    is_list_dry: Signal<Local, Bit>,
     is_dry: Signal<Local, Bit>,
 
     // The row that is offered.

@@ -62,7 +62,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         }
         self.has_value.next = self.groups.q.val().any();
         if self.by_lane.val() {
-            self.has_value.next = self.number.val() < self.element_values.val();
+            self.has_value.next =
+                !self.number.val().any() || (self.is_pair.val() && (self.number.val() == 1));
         }
         self.numbers_so_far.next = self.number_before.q.val() + self.element_values.val();
     }

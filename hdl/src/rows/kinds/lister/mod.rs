@@ -385,8 +385,6 @@ pub struct Lister<const RECORDS: usize> {
     chunk: DFF<Bits<33>>,
     /// First row of the next chunk, from the cycle after `chunk` is set on.
     chunk_end: DFF<Bits<33>>,
-    /// Row before which the walk of this turn ends.
-    stop: DFF<Bits<33>>,
     log_chunk: DFF<Bits<4>>,
     last_chunk: Signal<Local, Bit>,
     /// The next destination has its turn.

@@ -150,7 +150,6 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.finder.open.next = self.opens.val();
         self.finder.from.next = self.place_out.record.val();
         self.finder.fresh.next = self.is_fresh.val();
-        self.finder.stop.next = self.stop.q.val();
         if self.turns.q.val() {
             // A chunk begins with a block of ids.
             self.finder.fresh.next = false;

@@ -154,7 +154,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         } else if self.finder.bad.val() {
             self.failure.d.next = PROTECTION.into();
             self.state.d.next = ListerState::Finish;
-        } else if self.finder.dry.val() && self.turns.q.val() && !self.last_chunk.val() {
+        } else if self.finder.list_dry.val() && self.turns.q.val() && !self.last_chunk.val() {
+            // Only regions with ids have turns, and these have no chains.
             self.passes.next = true;
             self.reopens.next = true;
         } else if self.finder.dry.val() {

@@ -42,9 +42,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 self.first_now.val() + bit_cast::<10, DEST_COUNT>(self.next_index.val());
         }
         self.chunk_end.d.next = self.chunk.q.val() + (bits::<33>(1) << self.log_chunk.q.val());
-        self.stop.d.next = self.no_stop.val();
+        self.finder.stop.next = self.no_stop.val();
         if self.turns.q.val() {
-            self.stop.d.next = self.chunk_end.d.val();
+            self.finder.stop.next = self.chunk_end.d.val();
         }
         self.last_chunk.next =
             self.chunk_end.q.val() >= bit_cast::<33, 32>(self.set_info.val().count);
