@@ -42,11 +42,6 @@ const WALKER: &str = "The walker reads again what was counted or scanned before;
 
 /// All reasons. One that explains no statement is an error.
 pub const REASONS: &[Reason] = &[
-    Reason {
-        block: "hdl/src/layout/segmented_memory/mod.rs",
-        statement: "self.done.d.next = 0.into()",
-        why: "Its test has no reset.",
-    },
     Reason { block: "hdl/src/receive/path.rs", statement: "", why: WIRES },
     Reason { block: "hdl/src/rows/columns/mod.rs", statement: "", why: WIRES },
     Reason { block: "hdl/src/top/wiring", statement: "", why: WIRES },

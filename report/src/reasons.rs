@@ -32,7 +32,6 @@ const REASONS: &[(&str, &str)] = &[
     ("validity-16", TRIP_BY_TRIP),
     ("values-16", SHORT_REQUESTS),
     ("chase", RECORDS_APART),
-    ("partition-murmur3", KEYS_APART),
     ("received-write", SENDER),
     ("received-send", SENDER),
     ("small-read", REQUESTER),
@@ -62,8 +61,6 @@ const SHORT_REQUESTS: &str = "The requests are as short as those that they are c
 const RECORDS_APART: &str = "The target has each record read once, together with its pointer. The card reads the pointers first, 64 chains at once, because all rows are judged \
      before the first one is sent: that is 8 round trips. Then it reads the records, 512 reads with 64 PCIe tags: 8 more. Between both, the records of all chains \
      but the first, which wait for that one's end, are counted one a cycle.";
-const KEYS_APART: &str = "The card reads keys beside the columns, even where they are one of them: 48 B for a row of 40 B, with \
-     the link to the host as the limit.";
 const SENDER: &str = "The sender is the limit: three messages of 4 MiB are 12 MiB, and what passes until its first packet is gathered and \
      after its last read has ended counts. Both directions at once take hardly longer than one.";
 const REQUESTER: &str = "Queues take turns of 16 READs, and sixteen queue pairs may have 16 outstanding each, which are all 256 open requests of the card. The \

@@ -4,6 +4,7 @@
 pub mod balance;
 pub mod fragments;
 pub mod gather;
+pub mod kept;
 pub mod placer;
 pub mod reader;
 pub mod segmented_memory;

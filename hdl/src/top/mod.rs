@@ -16,6 +16,7 @@ use crate::emit::{EmitError, Emitted, emit};
 use crate::layout::balance::Balance;
 use crate::layout::fragments::Fragments;
 use crate::layout::gather::Gather;
+use crate::layout::kept::{KeptKeys, SegmentWrites};
 use crate::layout::placer::Placer;
 use crate::layout::reader::Reader;
 use crate::layout::segmented_memory::SegmentedMemory;
@@ -194,6 +195,8 @@ pub struct Card {
     boxes: Merge<ReadBox>,
     bytes: Merge<ByteBeat>,
     starts: Starts,
+    kept: KeptKeys,
+    segment_writes: SegmentWrites,
     placer: Placer,
     reader: Reader,
     /// Copies with the same content: each is read by a group of the gather.

@@ -18,6 +18,7 @@ mod capacity;
 mod domains;
 mod faults;
 mod fetch_rows;
+mod kept;
 mod kinds;
 mod malformed;
 pub mod matrix;

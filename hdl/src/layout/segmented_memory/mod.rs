@@ -1,11 +1,10 @@
 //! The segmented memory (D-RDMA section 4.2): 32 banks of 4 B, 1,024 rows, 128 KiB.
 //!
 //! The memory stands behind Corundum's data RAM port. The DMA engine writes up to 128 B a cycle in two segments of 64
-//! B; the gather reads any one word of every bank in every cycle. Byte `A` lies in bank `A[6:2]`, row `A[16:7]`;
+//! B, and *kept* where the engine does not (see [`SegmentWrites`](super::kept::SegmentWrites)); the gather reads any one word of every bank in every cycle. Byte `A` lies in bank `A[6:2]`, row `A[16:7]`;
 //! segment 0 holds banks 0 to 15, segment 1 the others.
 //!
-//! Contract: a write is taken in any cycle and takes effect at its end; `done` follows one cycle
-//! later. A read delivers two cycles after `read_enable`. A read of a word that is being written
+//! Contract: a write is taken in any cycle and takes effect at its end. A read delivers two cycles after `read_enable`. A read of a word that is being written
 //! delivers the old word.
 
 use drdma_emit::prelude::*;
@@ -21,22 +20,16 @@ mod tests;
 pub struct SegmentedMemory {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Synchronous reset; the contents stay.
-    pub rst: Signal<In, Bit>,
 
-    // The DMA engine's side, per segment.
+    // Writes of the DMA engine, and copies of kept keys, per segment.
     /// Byte enables of the two segments (2 x 64 bits).
-    pub data_dma_ram_wr_cmd_be: Signal<In, Bits<128>>,
+    pub write_be: Signal<In, Bits<128>>,
     /// Row of each segment's write (2 x 10 bits).
-    pub data_dma_ram_wr_cmd_addr: Signal<In, Bits<20>>,
+    pub write_row: Signal<In, Bits<20>>,
     /// Data of each segment's write (2 x 512 bits).
-    pub data_dma_ram_wr_cmd_data: Signal<In, Bits<1024>>,
-    /// A write of each segment is offered.
-    pub data_dma_ram_wr_cmd_valid: Signal<In, Bits<2>>,
-    /// Always 1: every write is taken.
-    pub data_dma_ram_wr_cmd_ready: Signal<Out, Bits<2>>,
-    /// The write that each segment took in the cycle before is done.
-    pub data_dma_ram_wr_done: Signal<Out, Bits<2>>,
+    pub write_data: Signal<In, Bits<1024>>,
+    /// Each segment is written.
+    pub write_valid: Signal<In, Bits<2>>,
 
     // The gather's side.
     /// Row to read of each bank (32 x 10 bits).
@@ -49,9 +42,6 @@ pub struct SegmentedMemory {
     banks: [Ram<32, 4, 10>; 32],
     words: Pack<32, 32, 1024>,
     read: DFF<Bits<1024>>,
-    done: DFF<Bits<2>>,
-    #[init(Constant::new(3.into()))]
-    both: Constant<Bits<2>>,
 }
 
 impl Logic for SegmentedMemory {
@@ -60,14 +50,14 @@ impl Logic for SegmentedMemory {
         for s in 0..2 {
             for k in 0..16 {
                 self.banks[(s * 16) + k].write_lanes.next = 0.into();
-                if self.data_dma_ram_wr_cmd_valid.val().get_bit(s) {
+                if self.write_valid.val().get_bit(s) {
                     self.banks[(s * 16) + k].write_lanes.next =
-                        self.data_dma_ram_wr_cmd_be.val().get_bits::<4>((s * 64) + (k * 4));
+                        self.write_be.val().get_bits::<4>((s * 64) + (k * 4));
                 }
                 self.banks[(s * 16) + k].write_address.next =
-                    self.data_dma_ram_wr_cmd_addr.val().get_bits::<10>(s * 10);
+                    self.write_row.val().get_bits::<10>(s * 10);
                 self.banks[(s * 16) + k].write_data.next =
-                    self.data_dma_ram_wr_cmd_data.val().get_bits::<32>((s * 512) + (k * 32));
+                    self.write_data.val().get_bits::<32>((s * 512) + (k * 32));
             }
         }
         for k in 0..32 {
@@ -77,11 +67,5 @@ impl Logic for SegmentedMemory {
         }
         self.read.d.next = self.words.whole.val();
         self.read_data.next = self.read.q.val();
-        self.data_dma_ram_wr_cmd_ready.next = self.both.val();
-        self.done.d.next = self.data_dma_ram_wr_cmd_valid.val();
-        self.data_dma_ram_wr_done.next = self.done.q.val();
-        if self.rst.val() {
-            self.done.d.next = 0.into();
-        }
     }
 }

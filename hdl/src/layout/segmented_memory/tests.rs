@@ -12,14 +12,13 @@ fn every_bank_reads_its_own_row_of_what_the_segments_wrote() {
     let mut model = library.instance(1);
     let mut random = Random::new(1);
     let mut memory = vec![0_u8; BYTES];
-    model.set("rst", 0);
     // Fill it, one row of both segments a cycle.
     for row in 0..1024_u64 {
         let data = random.word(1024);
-        model.set_word("data_dma_ram_wr_cmd_data", &data);
-        model.set_word("data_dma_ram_wr_cmd_be", &Word::from(u128::MAX));
-        model.set("data_dma_ram_wr_cmd_addr", row | row << 10);
-        model.set("data_dma_ram_wr_cmd_valid", 3);
+        model.set_word("write_data", &data);
+        model.set_word("write_be", &Word::from(u128::MAX));
+        model.set("write_row", row | row << 10);
+        model.set("write_valid", 3);
         model.cycle();
         for (k, byte) in memory[row as usize * 128..][..128].iter_mut().enumerate() {
             *byte = data.bits(k * 8, 8).to_u64() as u8;
@@ -27,14 +26,13 @@ fn every_bank_reads_its_own_row_of_what_the_segments_wrote() {
     }
     // Reads in flight: words that the banks must deliver two cycles after they were asked for.
     let mut expected: Vec<Vec<Option<u32>>> = vec![];
-    let mut owed = 0;
     for _ in 0..3000 {
         let (data, enables) = (random.word(1024), random.word(128));
         let (valid, rows) = (random.below(4), [random.below(1024), random.below(1024)]);
-        model.set_word("data_dma_ram_wr_cmd_data", &data);
-        model.set_word("data_dma_ram_wr_cmd_be", &enables);
-        model.set("data_dma_ram_wr_cmd_addr", rows[0] | rows[1] << 10);
-        model.set("data_dma_ram_wr_cmd_valid", valid);
+        model.set_word("write_data", &data);
+        model.set_word("write_be", &enables);
+        model.set("write_row", rows[0] | rows[1] << 10);
+        model.set("write_valid", valid);
         let (mut read_rows, read_enable) = (Word::zero(), random.below(1 << 32));
         let mut words = vec![None; 32];
         for (bank, word) in words.iter_mut().enumerate() {
@@ -47,10 +45,7 @@ fn every_bank_reads_its_own_row_of_what_the_segments_wrote() {
         }
         model.set_word("read_row", &read_rows);
         model.set("read_enable", read_enable);
-        assert_eq!(model.get("data_dma_ram_wr_cmd_ready"), 3);
         model.cycle();
-        assert_eq!(model.get("data_dma_ram_wr_done"), valid, "one done a write, a cycle later");
-        owed += valid.count_ones();
         for segment in 0..2 {
             for byte in 0..64 {
                 if valid >> segment & 1 == 1 && enables.bit(segment * 64 + byte) {
@@ -69,5 +64,4 @@ fn every_bank_reads_its_own_row_of_what_the_segments_wrote() {
             }
         }
     }
-    assert!(owed > 0);
 }

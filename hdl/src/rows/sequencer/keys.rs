@@ -67,6 +67,12 @@ pub struct KeyRequest {
     pub bytes: Bits<13>,
     /// Read that describes the bytes.
     pub read: Read,
+    /// The bytes are whole values of one of the request's first two keys, for the column path.
+    pub kept: Bit,
+    /// Number of the key, modulo 2.
+    pub key: Bits<1>,
+    /// Slot of the request.
+    pub slot: Bits<8>,
 }
 
 /// Turns stretches of rows into reads of their keys, for the partitioner.
@@ -213,6 +219,9 @@ impl Logic for Keys {
         self.request.read.next.opens = !self.key.q.val().any();
         self.request.read.next.closes = self.last_key.val();
         self.request.read.next.rows = self.rows.q.val();
+        self.request.kept.next = false;
+        self.request.key.next = self.key.q.val().get_bits::<1>(0);
+        self.request.slot.next = self.taken.q.val().slot;
         self.function.valid.next = false;
         self.function.partitions.next = self.known_function.q.val().partitions;
         self.function.group.next = self.known_function.q.val().group;
@@ -295,6 +304,9 @@ impl Logic for Keys {
             }
             KeysState::Values => {
                 self.request.valid.next = true;
+                self.request.kept.next = self.taken.q.val().column
+                    && !self.key.q.val().get_bits::<3>(1).any()
+                    && (self.known_key.q.val().log_width != KEY_BITS);
                 if self.request.ready.val() {
                     self.fresh.d.next = false;
                     self.key.d.next = self.key.q.val() + 1;

@@ -43,6 +43,7 @@
 
 pub mod beats;
 pub mod fetch;
+pub mod key_beats;
 pub mod keys;
 pub mod measure;
 pub mod messages;
@@ -61,6 +62,7 @@ pub mod walker;
 mod wiring;
 
 use crate::context::{ConfigWrite, QP};
+use crate::layout::kept::KeyBeat;
 use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid};
 use crate::request::{DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, SetKinds};
 use crate::rows::columns::record::Counted;
@@ -69,12 +71,13 @@ use crate::rows::kinds::{Kinds, Made};
 use beats::Beats;
 use drdma_emit::prelude::*;
 use fetch::Fetch;
+use key_beats::KeyBeats;
 use keys::Keys;
 use messages::Messages;
 use partitioner::Partitioner;
 use plan::Plan;
 use record::{
-    CONTEXT_BITS, CUT_BITS, Context, Cut, ITEM_BITS, Item, Purpose, Read, TOKEN_BITS, Token,
+    CONTEXT_BITS, CUT_BITS, Context, Cut, ITEM_BITS, Item, Origin, Purpose, Read, TOKEN_BITS, Token,
 };
 use route::Route;
 use rows::Rows;
@@ -287,6 +290,8 @@ pub struct Sequencer {
     pub token_column: Signal<Out, Bit>,
     /// With `column`: rows of the chunk.
     pub token_rows: Signal<Out, Bits<13>>,
+    /// Keys that were read for the column path.
+    pub key_beat: Flow<Out, KeyBeat>,
     /// Made bytes of tokens: bytes that lie nowhere in host memory.
     pub made: Stream<Out, Made>,
     // The column path.
@@ -332,6 +337,8 @@ pub struct Sequencer {
     fetch: Fetch,
     keys: Keys,
     partitioner: Partitioner,
+    origin: Signal<Local, Origin>,
+    key_beats: KeyBeats,
     /// The current answer goes to the column path.
     for_columns: Signal<Local, Bit>,
     plain_read: Signal<Local, Read>,

@@ -129,6 +129,24 @@ pub struct Read {
 /// Bits of a [`Read`].
 pub const READ_BITS: usize = PURPOSE_BITS + 25;
 
+/// What is known of a read of a key beside its meaning, for those who keep its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct Origin {
+    /// The bytes are whole values of one of the request's first two keys, for the column path.
+    pub kept: Bit,
+    /// With `kept`: number of the key.
+    pub key: Bits<1>,
+    /// Slot of the request.
+    pub slot: Bits<8>,
+    /// Host address of the read.
+    pub addr: Bits<64>,
+    /// Bytes of the last beat, modulo 64.
+    pub tail: Bits<6>,
+}
+
+/// Bits of an [`Origin`].
+pub const ORIGIN_BITS: usize = 80;
+
 /// Properties that all rows of an item share.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Context {

@@ -1,8 +1,11 @@
 //! Decides which path an item takes, and whom the answers of reads are for.
 
-use super::record::{END, HEAD, Item, READ_BITS, Read, SCAN, WALK};
-use crate::primitive::{Fifo, Flatten, Restore};
+use super::record::{END, HEAD, Item, ORIGIN_BITS, Origin, READ_BITS, Read, SCAN, WALK};
+use crate::primitive::{Fifo, Flatten, Join, Restore};
 use drdma_emit::prelude::*;
+
+/// Bits of a read with its origin.
+const OWNER_BITS: usize = READ_BITS + ORIGIN_BITS;
 
 /// Gives each item to the row source, to the walker or to the column path, and pairs each answer of `host_read` with
 /// the read that it belongs to.
@@ -59,6 +62,8 @@ pub struct Route {
     pub req_valid: Signal<In, Bit>,
     /// Purpose of the read.
     pub req_read: Signal<In, Read>,
+    /// Origin of the read.
+    pub req_origin: Signal<In, Origin>,
     /// The read is offered to `host_read`.
     pub req_offered: Signal<Out, Bit>,
     /// `host_read` can take a read.
@@ -78,6 +83,8 @@ pub struct Route {
     pub told_ready: Signal<In, Bit>,
     /// Read that the beat answers.
     pub resp_read: Signal<Out, Read>,
+    /// Origin of that read.
+    pub resp_origin: Signal<Out, Origin>,
 
     /// No read is waiting for answers.
     pub quiet: Signal<Out, Bit>,
@@ -88,8 +95,11 @@ pub struct Route {
     ends: Signal<Local, Bit>,
     used_up: Signal<Local, Bit>,
     read_in: Flatten<Read, READ_BITS>,
-    owners: Fifo<READ_BITS, 6, 7>,
+    origin_in: Flatten<Origin, ORIGIN_BITS>,
+    owner: Join<READ_BITS, ORIGIN_BITS, OWNER_BITS>,
+    owners: Fifo<OWNER_BITS, 6, 7>,
     read_out: Restore<Read, READ_BITS>,
+    origin_out: Restore<Origin, ORIGIN_BITS>,
     /// Takes the fields of the item that this block does not use.
     unused: Signal<Local, Item>,
 }
@@ -127,13 +137,18 @@ impl Logic for Route {
         self.req_taken.next = self.req_ready.val() && self.owners.in_ready.val();
         self.owners.in_valid.next = self.req_valid.val() && self.req_ready.val();
         self.read_in.record.next = self.req_read.val();
-        self.owners.in_data.next = self.read_in.bits.val();
+        self.origin_in.record.next = self.req_origin.val();
+        self.owner.low.next = self.read_in.bits.val();
+        self.owner.high.next = self.origin_in.bits.val();
+        self.owners.in_data.next = self.owner.whole.val();
 
         self.quiet.next = !self.owners.count.val().any();
 
         // Answers.
-        self.read_out.bits.next = self.owners.out_data.val();
+        self.read_out.bits.next = self.owners.out_data.val().get_bits::<READ_BITS>(0);
         self.resp_read.next = self.read_out.record.val();
+        self.origin_out.bits.next = self.owners.out_data.val().get_bits::<ORIGIN_BITS>(READ_BITS);
+        self.resp_origin.next = self.origin_out.record.val();
         self.told_valid.next = self.resp_valid.val() && self.owners.out_valid.val();
         self.resp_ready.next = self.owners.out_valid.val() && self.told_ready.val();
         self.owners.out_ready.next =

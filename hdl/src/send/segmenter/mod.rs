@@ -183,6 +183,8 @@ pub struct Segmenter {
 
     /// A request has left the segmenter; requests leave in order.
     pub release_valid: Signal<Out, Bit>,
+    /// With `release_valid`: slot of the request.
+    pub release_slot: Signal<Out, Bits<8>>,
 
     // Free pages.
     pool: Fifo<PAGE, PAGE, PAGE_COUNT>,

@@ -76,10 +76,17 @@ impl Card {
         self.boxes.b.data.next.window = self.columns.box_window.val();
         self.boxes.b.data.next.window_end = self.columns.box_window_end.val();
 
+        // Boxes whose bytes were read as keys are copied, all others are read.
+        self.kept.rst.next = self.reset.val();
+        self.sequencer.key_beat.join(&mut self.kept.beat);
+        self.kept.release_valid.next = self.segmenter.release_valid.val();
+        self.kept.release_slot.next = self.segmenter.release_slot.val();
+
         // reader
         self.reader.rst.next = self.reset.val();
         self.boxes.out.join(&mut self.starts.reads);
-        self.starts.read.join(&mut self.reader.reads);
+        self.starts.read.join(&mut self.kept.reads);
+        self.kept.read.join(&mut self.reader.reads);
         self.reader.m_axis_data_dma_read_desc.join(&mut self.m_axis_data_dma_read_desc);
         self.s_axis_data_dma_read_desc_status
             .join(&mut self.reader.s_axis_data_dma_read_desc_status);
@@ -90,22 +97,26 @@ impl Card {
     /// The segmented memory.
     #[hdl_gen]
     pub(super) fn wire_memory(&mut self) {
+        self.segment_writes.dma_be.next = self.data_dma_ram_wr_cmd_be.val();
+        self.segment_writes.dma_addr.next = self.data_dma_ram_wr_cmd_addr.val();
+        self.segment_writes.dma_data.next = self.data_dma_ram_wr_cmd_data.val();
+        self.segment_writes.dma_valid.next = self.data_dma_ram_wr_cmd_valid.val();
+        self.data_dma_ram_wr_cmd_ready.next = self.segment_writes.dma_ready.val();
+        self.data_dma_ram_wr_done.next = self.segment_writes.dma_done.val();
+        self.segment_writes.copy_valid.next = self.kept.copy_valid.val();
+        self.segment_writes.copy_be.next = self.kept.copy_be.val();
+        self.segment_writes.copy_row.next = self.kept.copy_row.val();
+        self.segment_writes.copy_data.next = self.kept.copy_data.val();
+        self.kept.copied.next = self.segment_writes.copied.val();
         for g in 0..4 {
-            self.segmented_memory[g].data_dma_ram_wr_cmd_be.next =
-                self.data_dma_ram_wr_cmd_be.val();
-            self.segmented_memory[g].data_dma_ram_wr_cmd_addr.next =
-                self.data_dma_ram_wr_cmd_addr.val();
-            self.segmented_memory[g].data_dma_ram_wr_cmd_data.next =
-                self.data_dma_ram_wr_cmd_data.val();
-            self.segmented_memory[g].data_dma_ram_wr_cmd_valid.next =
-                self.data_dma_ram_wr_cmd_valid.val();
+            self.segmented_memory[g].write_be.next = self.segment_writes.be.val();
+            self.segmented_memory[g].write_row.next = self.segment_writes.row.val();
+            self.segmented_memory[g].write_data.next = self.segment_writes.data.val();
+            self.segmented_memory[g].write_valid.next = self.segment_writes.valid.val();
             self.segmented_memory[g].read_row.next = self.gather.read_row[g].val();
             self.segmented_memory[g].read_enable.next = self.gather.read_enable[g].val();
             self.gather.read_data[g].next = self.segmented_memory[g].read_data.val();
         }
-        self.data_dma_ram_wr_cmd_ready.next =
-            self.segmented_memory[0].data_dma_ram_wr_cmd_ready.val();
-        self.data_dma_ram_wr_done.next = self.segmented_memory[0].data_dma_ram_wr_done.val();
     }
 
     /// Bytes of messages, of rows and of columns, and their places in the memory.

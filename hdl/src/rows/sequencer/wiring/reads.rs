@@ -67,6 +67,12 @@ impl Sequencer {
         self.plain_read.next.purpose = self.fetch.req_purpose.val();
         self.route.req_read.next = self.plain_read.val();
         self.route.req_ready.next = self.read_req_ready.val();
+        self.origin.next.kept = self.keys.busy.val() && self.keys.request.kept.val();
+        self.origin.next.key = self.keys.request.key.val();
+        self.origin.next.slot = self.keys.request.slot.val();
+        self.origin.next.addr = self.keys.request.addr.val();
+        self.origin.next.tail = self.keys.request.bytes.val().get_bits::<6>(0);
+        self.route.req_origin.next = self.origin.val();
         self.fetch.req_ready.next = self.route.req_taken.val();
         self.read_req_valid.next = self.route.req_offered.val();
         self.read_req_addr.next = self.fetch.req_addr.val();
@@ -133,6 +139,13 @@ impl Sequencer {
         self.partitioner.input.last.next = self.read_resp_last.val();
         self.partitioner.input.read.next = self.route.resp_read.val();
         self.route.told_ready.next = self.partitioner.input.ready.val();
+        self.key_beats.taken.next =
+            self.route.told_valid.val() && self.partitioner.input.ready.val();
+        self.key_beats.data.next = self.read_resp_data.val();
+        self.key_beats.last.next = self.read_resp_last.val();
+        self.key_beats.error.next = self.read_resp_error.val();
+        self.key_beats.origin.next = self.route.resp_origin.val();
+        self.key_beats.beat.join(&mut self.key_beat);
         self.for_columns.next = self.partitioner.output.purpose.val().column;
         self.kinds.beat.valid.next =
             self.partitioner.output.valid.val() && self.plan.kinds_busy.val();

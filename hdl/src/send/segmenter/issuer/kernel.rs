@@ -36,6 +36,7 @@ impl Logic for Issuer {
 
         self.change();
         self.release_valid.next = self.released.q.val();
+        self.release_slot.next = self.released_slot.q.val();
 
         self.take_event();
 

@@ -189,6 +189,8 @@ pub struct Issuer {
 
     /// A request has ended; requests end in order.
     pub release_valid: Signal<Out, Bit>,
+    /// With `release_valid`: slot of the request.
+    pub release_slot: Signal<Out, Bits<8>>,
 
     // Sequence numbers: the first one, as the host wrote it, and the next one.
     select: TableSelect,
@@ -268,6 +270,7 @@ pub struct Issuer {
     fail_dest: DFF<Bits<DEST_COUNT>>,
     total: DFF<Bits<40>>,
     released: DFF<Bit>,
+    released_slot: DFF<Bits<8>>,
 
     // Wires.
     take: Signal<Local, Bit>,

@@ -126,6 +126,7 @@ impl Issuer {
     #[hdl_gen]
     pub(super) fn change(&mut self) {
         self.released.d.next = false;
+        self.released_slot.d.next = self.held.q.val().slot;
         self.queues.fail.next = false;
         self.addresses.write_enable.next = self.step.val() && !self.marker.val();
         self.addresses.write_address.next = self.dest.val();

@@ -89,5 +89,6 @@ impl Segmenter {
         self.set_qp_error_index.next = self.issuer.set_qp_error_index.val();
         self.issuer.packet.join(&mut self.packet);
         self.release_valid.next = self.issuer.release_valid.val();
+        self.release_slot.next = self.issuer.release_slot.val();
     }
 }
