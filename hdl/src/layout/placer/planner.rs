@@ -13,6 +13,11 @@
 //!
 //! A window that is closed gives back the part of its 32 KiB that its entries did not take.
 //!
+//! A request *returns* to blocks once it has begun a chunk, or had a beat of a second destination, or one whose lanes all
+//! know their blocks, of which one lies in another slot than the block that was asked for last. As long as it does not,
+//! a window is full at 56 blocks, half of what fits it, and is closed at once. Nothing but its last block is asked for
+//! again then, its bytes are gathered sooner, and seven such windows are in use instead of four.
+//!
 //! A question is only asked if an entry is left even if every question on the way gets a new one. When the directory is
 //! full, a *probe* asks without the right to a new entry. If it fails, the window is closed, and the pieces are placed
 //! anew in the next one.
@@ -138,6 +143,19 @@ pub struct Planner {
     /// The window may be closed between two requests.
     ripe: DFF<Bit>,
     after_end: DFF<Bit>,
+    /// The present request returns to blocks, as its pieces before show.
+    returns: DFF<Bit>,
+    /// The present request has had pieces: the last ones were for destination `dest`.
+    begun: DFF<Bit>,
+    dest: DFF<Bits<10>>,
+    /// Slot of the block that was asked for last.
+    slot: DFF<Bits<SLOT>>,
+    /// As `returns`, with the chunk and the destination of the pieces that are offered.
+    returns_now: Signal<Local, Bit>,
+    /// Lanes whose block lies in another slot than the one that was asked for last.
+    elsewhere: Pack<LANES, 1, LANES>,
+    /// The window is full if the request does not return to blocks.
+    half_full: Signal<Local, Bit>,
     /// Bit 0: a window was closed in the cycle before; bit 1: in the one before that.
     late: DFF<Bits<2>>,
     /// A probe is on the way.
@@ -211,6 +229,15 @@ impl Logic for Planner {
         self.overflow.next = self.piece_chunk_start.val()
             && self.reserved.q.val().any()
             && (self.wanted.val() > 112);
+        self.returns_now.next = self.returns.q.val()
+            || self.piece_chunk_start.val()
+            || (self.begun.q.val()
+                && (self.piece_fields.val().get_bits::<10>(0) != self.dest.q.val()));
+        self.half_full.next = !self.returns_now.val() && (self.reserved.q.val() > 55);
+        for i in 0..16 {
+            self.elsewhere.parts[i].next =
+                (self.piece_block[i].val().get_bits::<SLOT>(0) != self.slot.q.val()).into();
+        }
 
         // Issue.
         self.issue_question.next = false;
@@ -242,6 +269,9 @@ impl Logic for Planner {
                 self.issue_close.next = !self.on_the_way.val();
             } else if !self.need.val().any() {
                 self.issue_beat.next = self.room.val();
+            } else if self.half_full.val() {
+                // Answers that are on the way belong to this window. Of blocks that have an entry little is lost.
+                self.issue_close.next = true;
             } else if self.reserved.q.val() < 112 {
                 self.issue_question.next = self.room.val();
                 self.issue_beat.next = self.room.val() && self.is_last.val();
@@ -283,7 +313,24 @@ impl Logic for Planner {
         if self.issue_probe.val() {
             self.probing.d.next = true;
         }
+        if self.issue_question.val() || self.issue_probe.val() {
+            self.slot.d.next = self.pick_block.value.val().get_bits::<SLOT>(0);
+        }
+        if self.piece_valid.val() && self.returns_now.val() {
+            self.returns.d.next = true;
+        }
         if self.issue_beat.val() {
+            if !self.issue_question.val()
+                && (self.piece_used.val() & self.elsewhere.whole.val()).any()
+            {
+                self.returns.d.next = true;
+            }
+            self.begun.d.next = true;
+            self.dest.d.next = self.piece_fields.val().get_bits::<10>(0);
+            if self.piece_request_end.val() && self.piece_end.val() {
+                self.begun.d.next = false;
+                self.returns.d.next = false;
+            }
             for i in 0..16 {
                 if self.piece_used.val().get_bit(i) {
                     self.known[i].d.next = self.known[i]
@@ -361,6 +408,8 @@ impl Logic for Planner {
             self.beats.d.next = 0.into();
             self.idle.d.next = 0.into();
             self.after_end.d.next = false;
+            self.returns.d.next = false;
+            self.begun.d.next = false;
             self.late.d.next = 0.into();
             self.probing.d.next = false;
             self.full.d.next = false;

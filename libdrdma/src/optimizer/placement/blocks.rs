@@ -37,7 +37,8 @@ const APART: u32 = 9 * WORD;
 ///
 /// The card closes a window when the next beat has no room; and earlier, where little more would fit: before
 /// a stretch of rows that it does not expect to fit any more, behind a request that nothing follows, or where
-/// packed rows ([`ColumnPlacement`](super::ColumnPlacement)) are next.
+/// packed rows ([`ColumnPlacement`](super::ColumnPlacement)) are next. A window of a request that does not return to
+/// blocks, such as contiguous data, it closes when that has half as many blocks, so that they are gathered sooner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockPlacement {
     /// Offset in the window of each block, by number of the block.

@@ -25,6 +25,84 @@ impl Input {
     fn crosses(&self) -> bool {
         self.fragments.iter().any(|&(_, addr, len, _)| len > 0 && addr % 256 + len > 256)
     }
+
+    /// The blocks that a placed beat needs, by lane: those where fragments begin, or those into which some go on.
+    fn blocks(&self, piece: usize) -> Vec<(usize, u64)> {
+        let used = self.fragments.iter().filter(|fragment| fragment.2 > 0);
+        let block = |&(lane, addr, len, _): &(usize, u64, u64, u64)| match piece {
+            0 => Some((lane, addr / 256)),
+            _ => (addr % 256 + len > 256).then(|| (lane, addr.wrapping_add(len - 1) / 256)),
+        };
+        used.filter_map(block).collect()
+    }
+}
+
+/// Follows requests and windows: whether requests return to blocks, and so how many a window may have.
+#[derive(Default)]
+struct Request {
+    returns: bool,
+    dest: Option<u64>,
+    /// Slot of the block that was asked for last.
+    slot: u64,
+    /// By lane and slot: the last block of the present window.
+    known: BTreeMap<(usize, u64), u64>,
+}
+
+impl Request {
+    /// Blocks that a window may have before a beat that needs others.
+    fn most_blocks(&mut self, input: &Input) -> usize {
+        let dest = input.fields["dest"];
+        self.returns |= input.chunk.is_some() || self.dest.is_some_and(|before| before != dest);
+        self.dest = Some(dest);
+        if self.returns { 112 } else { 56 }
+    }
+
+    /// The blocks that are asked for in the present window so that each lane has its own, in order: each once, for the
+    /// first lane that does not know it.
+    fn asked(&self, blocks: &[(usize, u64)]) -> Vec<u64> {
+        let mut asked = Vec::new();
+        for &(lane, block) in blocks {
+            if self.known.get(&(lane, block % 8)) != Some(&block) && !asked.contains(&block) {
+                asked.push(block);
+            }
+        }
+        asked
+    }
+
+    /// A beat that needs these blocks, by lane, is placed.
+    fn place(&mut self, blocks: &[(usize, u64)]) {
+        match self.asked(blocks).last() {
+            Some(block) => self.slot = block % 8,
+            None => self.returns |= blocks.iter().any(|(_, block)| block % 8 != self.slot),
+        }
+        self.known.extend(blocks.iter().map(|&(lane, block)| ((lane, block % 8), block)));
+    }
+
+    fn end(&mut self, input: &Input) {
+        if input.fields["request_end"] == 1 {
+            (self.returns, self.dest) = (false, None);
+        }
+    }
+}
+
+/// Questions whose answers are on the way when a window is found full: each may have found its block.
+const ON_THE_WAY: usize = 3;
+
+/// True if a window may end before the next placed beat, which is of `input`, and may have as many blocks.
+fn may_end(window: &Window, request: &Request, input: &Input, piece: usize, most: usize) -> bool {
+    let had = window.blocks.len();
+    let asked = request.asked(&input.blocks(piece));
+    let full = match most {
+        // Whether the window has blocks that are asked for is not looked at.
+        56 => !asked.is_empty() && had + asked.len() + ON_THE_WAY > most,
+        _ => {
+            let others = asked.iter().filter(|block| !window.blocks.contains(block)).count();
+            others > 0 && had + others > most
+        }
+    };
+    let chunk = input.chunk.is_some_and(|estimate| had as u64 + estimate > 112);
+    let request_ended = window.placed.last().is_some_and(|beat| beat.fields["request_end"] == 1);
+    full || (piece == 0 && (chunk || request_ended)) || window.placed.len() == 2048
 }
 
 /// A placed beat.
@@ -56,6 +134,8 @@ pub struct Window {
     pub size: u64,
     /// The blocks that it needs.
     pub blocks: BTreeSet<u64>,
+    /// How many it may have.
+    most: usize,
 }
 
 fn windows(placed: &[Placed], boxes: &[Box], sizes: &[u64]) -> Vec<Window> {
@@ -103,6 +183,8 @@ pub fn check(
     let mut needed: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); windows.len()];
     let mut next = 0;
     let mut index = 0;
+    let mut request = Request::default();
+    let mut begins = false;
     for input in inputs {
         let mut bytes = BTreeMap::new();
         let pieces = 1 + usize::from(input.crosses());
@@ -111,6 +193,17 @@ pub fn check(
             next += 1;
             assert_eq!(beat.beat_end, piece + 1 == pieces, "{input:?} {beat:?}");
             assert_eq!(beat.fields, input.fields, "what passes through");
+            let most = request.most_blocks(input);
+            if begins {
+                let before = &mut windows[index - 1];
+                let may = may_end(before, &request, input, piece, most);
+                assert!(may, "window {} is closed too early: {input:x?}", index - 1);
+                // The beat may have asked for blocks before it moved on.
+                before.most = most.max(before.most);
+                request.known.clear();
+            }
+            request.place(&input.blocks(piece));
+            let had = windows[index].blocks.len();
             for &(lane, ram, len, pos) in &beat.fragments {
                 assert!(input.fragments.iter().any(|f| f.0 == lane), "{input:?} {beat:?}");
                 for i in 0..len {
@@ -126,15 +219,21 @@ pub fn check(
                     assert_eq!(bytes.insert(pos + i, from), None, "a position twice");
                 }
             }
-            index += usize::from(beat.window_end);
+            let window = &mut windows[index];
+            assert!(window.blocks.len() <= most.max(had), "{} blocks", window.blocks.len());
+            window.most = most.max(window.most);
+            begins = beat.window_end;
+            index += usize::from(begins);
         }
+        request.end(input);
         assert_eq!(bytes, input.bytes(), "{input:x?}");
     }
     assert_eq!(next, placed.len(), "placed beats too many");
 
     for (index, window) in windows.iter().enumerate() {
-        assert!(window.blocks.len() <= 112, "{} blocks", window.blocks.len());
-        assert!(window.size <= 256, "{} units of 128 B", window.size);
+        // 73 words of 4 B for each block.
+        let most = (292 * window.most as u64).div_ceil(128);
+        assert!(window.size <= most, "{} units of 128 B, at most {most}", window.size);
         assert!(window.placed.len() <= 2048, "{} placed beats", window.placed.len());
         gaps(window, &needed[index], thresholds[1]);
         merged(window, max_read, thresholds[0]);

@@ -73,13 +73,17 @@ fn read(beat: &Beat) -> Box {
     }
 }
 
-/// A beat of these fragments, one lane each, and random fields.
+/// The destination of all beats for which nothing else is said.
+const DEST: u64 = 0x2a5;
+
+/// A beat of these fragments, one lane each, and random fields, within a request.
 fn input(random: &mut Random, fragments: &[(u64, u64)]) -> Input {
     let mut input = Input::default();
     for (name, width) in FIELDS {
         input.fields.insert(name, random.below(1 << width));
     }
     input.fields.insert("request_end", 0);
+    input.fields.insert("dest", DEST);
     let mut pos = 0;
     for (lane, &(addr, len)) in fragments.iter().enumerate() {
         input.fragments.push((lane, addr, len, pos));
@@ -216,6 +220,26 @@ fn run(library: &Library, inputs: &[Input], settings: Settings) -> Run {
     Run { windows, sent_at: bench.sent_at(beats).to_vec() }
 }
 
+/// Divides beats into requests: of one destination, of two that take turns, or in chunks.
+fn divide(random: &mut Random, inputs: &mut [Input]) {
+    let (mut left, mut kind, mut dest) = (0, 0, 0);
+    for input in inputs {
+        let begins = left == 0;
+        if begins {
+            (left, kind, dest) = (1 + random.below(400), random.below(3), random.below(1 << 10));
+        }
+        left -= 1;
+        if kind == 1 && random.chance(0.1) {
+            dest ^= 1;
+        }
+        if kind == 2 && (begins || random.chance(0.02)) {
+            input.chunk = Some(random.below(150));
+        }
+        input.fields.insert("dest", dest);
+        input.fields.insert("request_end", u64::from(left == 0));
+    }
+}
+
 /// Fragments all over a small stretch: overlapping, repeated, crossing, with unused lanes.
 fn scattered(random: &mut Random, count: usize, base: u64, span: u64) -> Vec<Input> {
     let mut inputs = Vec::new();
@@ -274,7 +298,8 @@ fn scattered_fragments_are_planned_right_under_stalls() {
         let mut random = Random::new(seed);
         let span = [300, 5_000, 20_000, 200_000][random.below(4) as usize];
         let base = [0x1_2345_6700, 0xffff_ffff_fff0_0000, 77][random.below(3) as usize];
-        let inputs = scattered(&mut random, 600, base, span);
+        let mut inputs = scattered(&mut random, 600, base, span);
+        divide(&mut random, &mut inputs[..600]);
         let settings = settings(&mut random, seed, stalls);
         run(&library, &inputs, settings);
     }
@@ -294,7 +319,9 @@ fn columns_rows_and_bitmaps_are_planned_right() {
             })
             .collect();
         let p = [1.0, 0.5, 0.1][random.below(3) as usize];
-        let inputs = columns(&mut random, 1500, &lanes, p);
+        let mut inputs = columns(&mut random, 1500, &lanes, p);
+        let count = inputs.len() - 1;
+        divide(&mut random, &mut inputs[..count]);
         let settings = settings(&mut random, seed, stalls);
         run(&library, &inputs, settings);
     }
@@ -358,6 +385,8 @@ fn lanes_return_to_blocks_that_other_destinations_had() {
                 fixed.chunk = (dest == 0 && row == chunk[0].0).then_some(104);
                 let mut text = input(&mut random, &[]);
                 text.fragments = vec![(4, start, len, 4)];
+                fixed.fields.insert("dest", dest);
+                text.fields.insert("dest", dest);
                 inputs.extend([fixed, text]);
             }
         }
@@ -385,21 +414,24 @@ fn a_row_store_asks_once_for_all_lanes() {
 #[test]
 fn random_pointers_pass_at_two_cycles_a_block() {
     let library = library();
-    let mut random = Random::new(4);
-    let mut inputs = Vec::new();
-    for _ in 0..2000 {
-        let fragments: Vec<_> = (0..4).map(|_| (random.u64() & !0xff, 16)).collect();
-        inputs.push(input(&mut random, &fragments));
-    }
-    inputs.push(end(&mut random));
-    let run = run(&library, &inputs, CALM);
-    let cycles = cycles_per_beat(&run, 500, 2000);
-    println!("random pointers: {cycles}");
-    // Two cycles a box, as the DMA engine takes them.
-    assert!(cycles <= 8.4, "{cycles} cycles for 4 blocks");
-    // 112 blocks, less what a beat that did not fit would have needed.
-    for window in &run.windows[..run.windows.len() - 1] {
-        assert!(window.blocks.len() > 108, "{} blocks", window.blocks.len());
+    for (chunk, most) in [(None, 56), (Some(104), 112)] {
+        let mut random = Random::new(4);
+        let mut inputs = Vec::new();
+        for _ in 0..2000 {
+            let fragments: Vec<_> = (0..4).map(|_| (random.u64() & !0xff, 16)).collect();
+            inputs.push(input(&mut random, &fragments));
+        }
+        inputs[0].chunk = chunk;
+        inputs.push(end(&mut random));
+        let run = run(&library, &inputs, CALM);
+        let cycles = cycles_per_beat(&run, 500, 2000);
+        println!("random pointers, windows of {most} blocks: {cycles}");
+        // Two cycles a box, as the DMA engine takes them.
+        assert!(cycles <= 8.4, "{cycles} cycles for 4 blocks");
+        // Less what a beat that did not fit would have needed.
+        for window in &run.windows[..run.windows.len() - 1] {
+            assert!(window.blocks.len() > most - 4, "{} blocks", window.blocks.len());
+        }
     }
 }
 
@@ -423,7 +455,9 @@ fn a_gap_within_a_line_is_read_through_unless_the_threshold_is_0() {
 fn of_gaps_that_are_equally_wide_a_part_is_read_through_in_each_window() {
     let library = library();
     let mut random = Random::new(15);
-    let inputs = columns(&mut random, 3000, &[(0x10_0000, 32, 128)], 1.0);
+    let mut inputs = columns(&mut random, 3000, &[(0x10_0000, 32, 128)], 1.0);
+    // A window of 56 blocks is too short to have both.
+    inputs[0].chunk = Some(112);
     let run = run(&library, &inputs, Settings { mean: 256, ..CALM });
     assert!(run.windows.len() > 10);
     for window in &run.windows[..run.windows.len() - 1] {
@@ -439,7 +473,9 @@ fn of_gaps_that_are_equally_wide_a_part_is_read_through_in_each_window() {
 fn boxes_of_dense_blocks_come_every_other_cycle() {
     let library = library();
     let mut random = Random::new(10);
-    let inputs = columns(&mut random, 448, &[(0x10_0000, 64, 64)], 1.0);
+    let mut inputs = columns(&mut random, 448, &[(0x10_0000, 64, 64)], 1.0);
+    // All in one window.
+    inputs[0].chunk = Some(112);
     let mut bench = Bench::new(library.instance(1), 1);
     bench.set("max_read", 256);
     grant_windows(&mut bench);
