@@ -105,7 +105,7 @@ fn keys_that_are_sent_are_read_once<C: Simulated>() {
     let (mut rig, peers) = rig::<C>();
     let columns = contents(0);
     write(&rig, &columns);
-    // The first and the last box of a key at an odd address reach up to 3 B beyond it, and are read: 512 B each at most.
+    // The first and the last box of a key at an odd address reach up to 3 B beyond it, and are read: 512 B each.
     for (keys, most) in [(1, 5 * ROWS + 1040), (2, ROWS + 2080)] {
         let before = rig.count(&counter::DATA_READ_BYTES) as usize;
         rig.post(0, &request(keys));

@@ -12,9 +12,9 @@
 //!            +-----------------------> read
 //! ```
 //!
-//! **What is kept.** The values of the first two keys of a request, each in a ring of 128 KiB, of which the last 112 KiB
-//! count. Reads of one key that follow each other in host memory make a *range*; any other read begins a new one. Of
-//! each key the ranges of two requests are kept.
+//! **What is kept.** The values of the first two keys of a request, each in a ring of 128 KiB, of which the last 112
+//! KiB count. Reads of one key that follow each other in host memory make a *range*; any other read begins a new one.
+//! Of each key the ranges of two requests are kept.
 //!
 //! **Why no byte is stale.** A range ends when its request is released, which is before that request completes. Until
 //! it completes the host must leave its keys alone. So a box that finds a range belongs to the range's request, or to

@@ -12,8 +12,8 @@ const FEW_LINES: u64 = 128;
 
 /// Gives each beat of a key its line in the key's ring, and finds boxes that lie in what is kept.
 ///
-/// A beat a cycle; its line is written a cycle later, and found from the cycle after that on. A box a cycle: its address
-/// is given in one cycle and its length in the next, and `hit` and `place` follow in the cycle after.
+/// A beat a cycle; its line is written a cycle later, and found from the cycle after that on. A box a cycle: its
+/// address is given in one cycle and its length in the next, and `hit` and `place` follow in the cycle after.
 ///
 /// There are four ranges: of each of the two keys one of the request that is being read, and one of the request with
 /// keys before it.

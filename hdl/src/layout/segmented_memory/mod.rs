@@ -1,11 +1,12 @@
 //! The segmented memory (D-RDMA section 4.2): 32 banks of 4 B, 1,024 rows, 128 KiB.
 //!
 //! The memory stands behind Corundum's data RAM port. The DMA engine writes up to 128 B a cycle in two segments of 64
-//! B, and *kept* where the engine does not (see [`SegmentWrites`](super::kept::SegmentWrites)); the gather reads any one word of every bank in every cycle. Byte `A` lies in bank `A[6:2]`, row `A[16:7]`;
-//! segment 0 holds banks 0 to 15, segment 1 the others.
+//! B, and *kept* where the engine does not (see [`SegmentWrites`](super::kept::SegmentWrites)); the gather reads any
+//! one word of every bank in every cycle. Byte `A` lies in bank `A[6:2]`, row `A[16:7]`; segment 0 holds banks 0 to 15,
+//! segment 1 the others.
 //!
-//! Contract: a write is taken in any cycle and takes effect at its end. A read delivers two cycles after `read_enable`. A read of a word that is being written
-//! delivers the old word.
+//! Contract: a write is taken in any cycle and takes effect at its end. A read delivers two cycles after `read_enable`.
+//! A read of a word that is being written delivers the old word.
 
 use drdma_emit::prelude::*;
 
