@@ -60,7 +60,7 @@ fn request(keys: usize) -> Request {
 /// What the columns hold after `round` changes.
 fn contents(round: usize) -> [Vec<u8>; 3] {
     COLUMNS.map(|(at, width)| {
-        let byte = |k: usize| ((k * 31 + at + round * 77) * (k / 64 + 3) >> 2) as u8;
+        let byte = |k: usize| (((k * 31 + at + round * 77) * (k / 64 + 3)) >> 2) as u8;
         (0..ROWS * width).map(byte).collect()
     })
 }
