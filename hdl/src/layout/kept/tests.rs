@@ -134,3 +134,19 @@ fn a_line_a_cycle_is_copied_beside_an_engine_that_is_idle() {
     scene.run(5);
     assert_eq!(scene.copy_cycles((1 << 20) + 64, 2048 - 64), (8, 31), "first write, and how many");
 }
+
+#[test]
+fn keys_that_wait_to_be_copied_are_not_overwritten() {
+    let library = library();
+    // An engine that always writes lets a line pass in 17 cycles, while a line of keys comes in each.
+    let mut scene = Scene::new(&library, 1, (0.0, 0.0), 1.0);
+    let (start, lines, boxes) = (1 << 20, 1780, 8);
+    scene.keys(start, lines * 64);
+    for k in 0..boxes {
+        scene.send(start + 900 * k, 900, k % 4 == 3);
+    }
+    scene.run(20);
+    scene.keys(start + lines * 64, 700 * 64);
+    scene.settle();
+    assert_eq!(scene.copied() as u64, boxes);
+}

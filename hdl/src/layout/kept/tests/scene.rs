@@ -272,7 +272,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Sends a box in the present window.
-    fn send(&mut self, addr: u64, len: u64, last: bool) {
+    pub fn send(&mut self, addr: u64, len: u64, last: bool) {
         if self.windows.back().is_none_or(|window| window.2) {
             self.windows.push_back((self.opened, Vec::new(), false));
             self.opened += 1;
@@ -375,7 +375,7 @@ impl<'a> Scene<'a> {
     }
 
     /// All windows end.
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         if self.windows.back().is_some_and(|window| !window.2) {
             self.send(0, 0, true);
         }
