@@ -1,6 +1,9 @@
 //! The decoder's state machine: takes one granule a cycle, and makes every check that needs no memory region.
 
 mod kernel;
+mod state;
+#[cfg(test)]
+mod tests;
 
 use super::fields::Fields;
 use super::keys::{Keys, Spans};
@@ -15,6 +18,7 @@ use crate::request::{
 use drdma_abi::receive::{AtomicOperands, ReliableOpcode};
 use drdma_abi::work_request::{Element, RegionHeader, RegionShape};
 use drdma_emit::prelude::*;
+pub use state::DecoderState;
 
 /// Codes of `ask`: none, READ, compare and swap, fetch and add, which are the low bits of their opcodes.
 pub const ASKS: [u8; 3] = [
@@ -29,68 +33,6 @@ const EMPTY_BYTES: u64 = 1;
 
 /// Cycles from a destination's partition to the first one of its id.
 const FIRST_STAGES: usize = 2;
-
-/// Kind of the next granule, or the step that comes before it.
-#[derive(Copy, Clone, PartialEq, Debug, LogicState)]
-pub enum DecoderState {
-    /// The first half of an entry's head, or with its first destination.
-    Head,
-    /// Looks queue and queue pair up; the head and its first destination are held.
-    Look,
-    /// The second half of an entry's head.
-    HeadRest,
-    /// The first half of a destination's head.
-    Destination,
-    /// The second half of a destination's head.
-    DestinationRest,
-    /// The remote address of a column of a destination.
-    RemoteColumn,
-    /// Checks both heads, which are known. The first destination waits here until the request
-    /// before is settled.
-    Judge,
-    /// Checks a partitioned request's head, before its region; waits here until the request before is settled.
-    JudgeHead,
-    /// The inline payload.
-    Inline,
-    /// Writes a set of one byte for an inline payload of no bytes.
-    Empty,
-    /// An atomic's operands, which come before its destination.
-    Operands,
-    /// All regions of a READ or an atomic are known.
-    Ask,
-    /// The head of a region.
-    Region,
-    /// A contiguous region of which a part is sent.
-    Part,
-    /// The shape of a region.
-    Shape,
-    /// The function that makes a partitioned region's ids.
-    Function,
-    /// A key's entry.
-    KeyEntry,
-    /// The place that a key's entry leads to, which must be none.
-    KeySource,
-    /// A key's type and validity.
-    KeyEnd,
-    /// Checks whether a destination's partition can be made at all.
-    Beyond,
-    /// Waits for the look-up of a pointer-mapped region's target.
-    Target,
-    /// The chain of a region: how a record leads to the next one.
-    Chain,
-    /// An extent or a column.
-    Element,
-    /// An extent or a column with a kind: its entries.
-    Kind,
-    /// The place of the bytes that an extent or a column with a kind leads to.
-    Source,
-    /// A contiguous region of several with row mask Element: the joiner takes its lane.
-    Join,
-    /// The entry has ended, or an error has ended it.
-    End,
-    /// Drops the rest of the turn.
-    Drop,
-}
 
 /// Walks the granules of work queue entries.
 ///
@@ -595,27 +537,4 @@ pub struct Parser {
     /// Bytes of a bitmap.
     bitmap_bytes: Signal<Local, Bits<35>>,
     has_fetch_rows: Signal<Local, Bit>,
-}
-
-#[cfg(test)]
-mod tests {
-    use drdma_abi::work_request::{Chain, Element, ElementSource, KindElement, RegionHeader};
-    use drdma_abi::{Field, Layout};
-
-    /// Granules that are looked at as if they were others have fields of the same places.
-    #[test]
-    fn fields_that_are_read_as_others_have_their_places() {
-        let same = |a: Field, b: Field| {
-            assert_eq!((a.start, a.width), (b.start, b.width), "{} and {}", a.name, b.name);
-        };
-        for (source, chain, header) in
-            [("addr", "end", "addr"), ("count", "next", "count"), ("lkey", "limit", "lkey")]
-        {
-            same(ElementSource::field(source), RegionHeader::field(header));
-            same(Chain::field(chain), RegionHeader::field(header));
-        }
-        for field in ["offset", "lkey"] {
-            same(KindElement::field(field), Element::field(field));
-        }
-    }
 }
