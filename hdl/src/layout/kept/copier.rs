@@ -63,7 +63,7 @@ pub struct Copier {
     shift: Signal<Local, Bits<17>>,
     length: Signal<Local, Bits<13>>,
     stop: Signal<Local, Bits<7>>,
-    unused: Signal<Local, Bits<6>>,
+    unused: Signal<Local, Bit>,
 
     // The line is read.
     read_valid: DFF<Bit>,
@@ -194,7 +194,7 @@ impl Copier {
     #[hdl_gen]
     fn write(&mut self) {
         self.upper.next = self.moved_target.q.val() + 1;
-        self.unused.next = self.upper.val().get_bits::<1>(0).get_bits::<6>(0);
+        self.unused.next = self.upper.val().get_bit(0);
         self.write_valid.next = self.pending.q.val();
         self.write_be.next = self.mask.q.val();
         self.write_row.next = self.row.q.val();
