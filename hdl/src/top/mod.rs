@@ -16,7 +16,7 @@ use crate::emit::{EmitError, Emitted, emit};
 use crate::layout::balance::Balance;
 use crate::layout::fragments::Fragments;
 use crate::layout::gather::Gather;
-use crate::layout::kept::{KeptKeys, SegmentWrites};
+use crate::layout::kept::{Kept, SegmentWrites};
 use crate::layout::placer::Placer;
 use crate::layout::reader::Reader;
 use crate::layout::segmented_memory::SegmentedMemory;
@@ -195,7 +195,7 @@ pub struct Card {
     boxes: Merge<ReadBox>,
     bytes: Merge<ByteBeat>,
     starts: Starts,
-    kept: KeptKeys,
+    kept: Kept,
     segment_writes: SegmentWrites,
     placer: Placer,
     reader: Reader,

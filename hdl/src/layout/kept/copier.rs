@@ -1,13 +1,13 @@
-//! Copies keys from the rings to the segmented memory.
+//! Copies keys and records to the segmented memory.
 
-use super::{Copy, LINE, LINES};
+use super::{ANY_LINE, Copy, LINE, PLACE};
 use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::Turn;
 use drdma_emit::prelude::*;
 
 /// Reads the lines of a copy one by one, moves their bytes to where they lie in the segmented memory, and writes them.
 ///
-/// The bytes of a line of a ring lie in one or two neighbouring lines of the memory, which are in different segments:
+/// The bytes of a line that is copied lie in one or two neighbouring lines of the memory, which are in different segments:
 /// so all of them may be written in one cycle. A line a cycle while the segments are free; a copy's first write is
 /// offered 4 cycles after it was taken, and copies follow each other without a gap. May stall at any time.
 #[derive(LogicBlock, BlockDefault)]
@@ -31,7 +31,7 @@ pub struct Copier {
     /// A line is read.
     pub line_enable: Signal<Out, Bit>,
     /// The line that is read.
-    pub line: Signal<Out, Bits<LINES>>,
+    pub line: Signal<Out, Bits<ANY_LINE>>,
     /// The line that was read last.
     pub line_data: Signal<In, Bits<512>>,
 
@@ -49,7 +49,8 @@ pub struct Copier {
     // The copy at work: its present line, where that lies in the memory, and which of its bytes are copied.
     work: Signal<Local, Copy>,
     busy: DFF<Bit>,
-    ring: DFF<Bits<1>>,
+    /// Ring of the line, or half of the store of records.
+    ring: DFF<Bits<2>>,
     number: DFF<Bits<LINE>>,
     left: DFF<Bits<7>>,
     target: DFF<Bits<11>>,
@@ -133,7 +134,7 @@ impl Copier {
         }
         if self.load.val() {
             self.busy.d.next = self.copy.valid.val();
-            self.ring.d.next = self.work.val().place.get_bits::<1>(17);
+            self.ring.d.next = self.work.val().place.get_bits::<2>(PLACE);
             self.number.d.next = self.work.val().place.get_bits::<LINE>(6);
             self.left.d.next = self.length.val().get_bits::<7>(6);
             self.target.d.next = self.shift.val().get_bits::<11>(6);
@@ -147,8 +148,8 @@ impl Copier {
             self.ends_window.d.next = self.work.val().window_end;
         }
         self.line_enable.next = self.advance.val();
-        self.line.next = bit_cast::<LINES, LINE>(self.number.q.val())
-            | (bit_cast::<LINES, 1>(self.ring.q.val()) << LINE as u64);
+        self.line.next = bit_cast::<ANY_LINE, LINE>(self.number.q.val())
+            | (bit_cast::<ANY_LINE, 2>(self.ring.q.val()) << LINE as u64);
         self.stop.next = 64.into();
         if self.is_last.val() {
             self.stop.next = self.tail.q.val();

@@ -1,44 +1,47 @@
-//! Keeps keys that the sequencer has read, and copies boxes that lie in them to the segmented memory, so that the same
-//! bytes are not read twice.
+//! Keeps keys and records of chains that the sequencer has read, and copies boxes that lie in them to the segmented
+//! memory, so that the same bytes are not read twice.
 //!
-//! Stands between the boxes of both paths, behind *starts*, and the reader. Beats of keys come from the sequencer as
+//! Stands between the boxes of both paths, behind *starts*, and the reader. Keys and records come from the sequencer as
 //! they are answered; the reader gets the boxes that are left.
 //!
 //! ```text
-//! beat --> ranges --> ring --> copier --> segment writes --> segmented memory
-//!            |                   ^  |
-//! reads --> hit? ---- jobs ------+  +-- ends of windows
-//!            |                      v
-//!            +-----------------------> read
+//! beat ----> ranges ---> rings ----+
+//! record --> records --> store ----+--> copier --> segment writes --> segmented memory
+//!              |                        ^   |
+//! reads ----> hit? ------- jobs --------+   +-- ends of windows
+//!              |                            v
+//!              +-----------------------------> read
 //! ```
 //!
 //! **What is kept.** The values of the first two keys of a request, each in a ring of 128 KiB, of which the last 112
 //! KiB count. Reads of one key that follow each other in host memory make a *range*; any other read begins a new one.
-//! Of each key the ranges of two requests are kept.
+//! Of each key the ranges of two requests are kept. Of two requests with chains, 2,048 records of up to 64 B each.
 //!
-//! **Why no byte is stale.** A range ends when its request is released, which is before that request completes. Until
-//! it completes the host must leave its keys alone. So a box that finds a range belongs to the range's request, or to
-//! one that was posted before that request had completed, and the bytes in host memory are still the ones that were
-//! read. All keys of a request have been answered before its last token, and so before its release. A read that failed
-//! ends its range.
+//! **Why no byte is stale.** What was read for a request is forgotten when that is released, which is before it
+//! completes. Until it completes the host must leave its keys and records alone. So a box that finds what was read
+//! belongs to that request, or to one that was posted before that request had completed, and the bytes in host memory
+//! are still the ones that were read. All keys and records of a request have been answered before its last token, and
+//! so before its release. A read that failed ends its range; a record that could not be read is not kept.
 //!
-//! **Why no byte is overwritten before it is copied.** Bytes that a box finds lie at most 1,792 lines of 64 B behind
-//! the end of a ring of 2,048. While copies wait, at most 248 lines are stored; more end their range. Boxes are not
-//! looked up any more once 128 were stored, so that copies come to their end.
+//! **Why no byte is overwritten before it is copied.** Bytes of keys that a box finds lie at most 1,792 lines of 64 B
+//! behind the end of a ring of 2,048. While copies wait, at most 248 lines are stored; more end their range. Boxes are
+//! not looked up any more once 128 were stored, so that copies come to their end. Lines of records are written again
+//! for another request only after a cycle in which no box was looked up and no copy waited.
 //!
 //! **Order.** A window is complete when its last box passes. If copies wait, the box passes without its mark, and a box
 //! without bytes follows when the copies that were asked for before have been written. All other boxes pass in order.
 //!
 //! **Throughput.** A box a cycle. A line of a ring a cycle, where the segments are free: see [`SegmentWrites`].
 //!
-//! **Latency.** Boxes pass in the same cycle while nothing is kept, else 3 cycles later. The first bytes of a copy are
-//! offered 8 cycles after their box.
+//! **Latency.** Boxes pass in the same cycle while nothing is kept, else 5 cycles later. The first bytes of a copy are
+//! offered 10 cycles after their box.
 //!
-//! **Back-pressure.** All streams may stall; `reads.ready` comes from a register. Beats and releases are always taken.
-//! At most 11 copies wait.
+//! **Back-pressure.** All streams may stall; `reads.ready` comes from a register. Keys, records and releases are always
+//! taken. At most 13 copies wait.
 
 mod copier;
 mod ranges;
+mod records;
 #[cfg(test)]
 mod tests;
 mod writes;
@@ -48,6 +51,7 @@ use crate::primitive::{Flatten, Ram, RamStyle, ReadySlice, Restore, StreamFifo};
 use copier::Copier;
 use drdma_emit::prelude::*;
 use ranges::Ranges;
+use records::Records;
 pub use writes::SegmentWrites;
 
 /// Bits of a [`ReadBox`].
@@ -60,6 +64,17 @@ const LINES: usize = LINE + 1;
 const PLACE: usize = LINE + 6;
 /// Bits of the place of a byte in both rings.
 const PLACES: usize = PLACE + 1;
+/// Bits of the number of a line of the store of records.
+const RECORD_LINE: usize = 12;
+/// Bits of the place of a byte in the store of records.
+const RECORD_PLACE: usize = RECORD_LINE + 6;
+/// Bits of the place of a byte in the rings or, with [`IN_RECORDS`], in the store of records.
+const ANY_PLACE: usize = PLACES + 1;
+/// Bit of a place that lies in the store of records.
+const IN_RECORDS: usize = PLACES;
+/// Bits of the number of a line in the rings or, with the highest one, in the store of records.
+const ANY_LINE: usize = LINES + 1;
+const _: () = assert!(RECORD_PLACE <= PLACES && RECORD_LINE <= LINES);
 
 /// Beat of 64 B of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
@@ -80,11 +95,26 @@ pub struct KeyBeat {
     pub error: Bit,
 }
 
-/// Bytes to copy from a ring to the segmented memory.
+/// A record of a chain, or its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct KeptRecord {
+    /// The bytes, from byte 0 on.
+    pub data: Bits<512>,
+    /// Host address of the first byte.
+    pub addr: Bits<64>,
+    /// Number of bytes, 1 to 64.
+    pub bytes: Bits<7>,
+    /// Bytes before the first one that is wanted.
+    pub skip: Bits<6>,
+    /// Slot of the request.
+    pub slot: Bits<8>,
+}
+
+/// Bytes to copy to the segmented memory.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]
 pub struct Copy {
-    /// Place of the first byte in the rings.
-    pub place: Bits<PLACES>,
+    /// Place of the first byte in the rings or, with the bit [`IN_RECORDS`], in the store of records.
+    pub place: Bits<ANY_PLACE>,
     /// Place of the first byte in the segmented memory.
     pub ram: Bits<17>,
     /// Number of bytes; 0 if nothing is copied.
@@ -95,17 +125,19 @@ pub struct Copy {
     pub window_end: Bit,
 }
 
-/// Store of keys; see the [module](self).
+/// Store of keys and records; see the [module](self).
 #[derive(LogicBlock, BlockDefault)]
-pub struct KeptKeys {
+pub struct Kept {
     /// Clock.
     pub clk: Signal<In, Clock>,
-    /// Synchronous reset; forgets keys and copies.
+    /// Synchronous reset; forgets keys, records and copies.
     pub rst: Signal<In, Bit>,
 
     /// Keys that were read.
     pub beat: Flow<In, KeyBeat>,
-    /// A request is released; its keys are forgotten.
+    /// Records that were read.
+    pub record: Flow<In, KeptRecord>,
+    /// A request is released; its keys and records are forgotten.
     pub release_valid: Signal<In, Bit>,
     /// With `release_valid`: slot of the request.
     pub release_slot: Signal<In, Bits<8>>,
@@ -129,6 +161,11 @@ pub struct KeptKeys {
     ranges: Ranges,
     #[init(Ram::new(RamStyle::Ultra))]
     rings: Ram<512, 1, LINES>,
+    records: Records,
+    #[init(Ram::new(RamStyle::Ultra))]
+    store: Ram<512, 1, RECORD_LINE>,
+    /// The line that was read last is one of the store.
+    reads_store: DFF<Bit>,
     copier: Copier,
 
     offered: Flatten<ReadBox, BOX>,
@@ -140,7 +177,11 @@ pub struct KeptKeys {
     go: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
 
-    // Boxes that are looked up: two cycles.
+    // Boxes that are looked up: two cycles among the records, and two more among the ranges as well.
+    noted: DFF<Bit>,
+    noted_box: DFF<ReadBox>,
+    sought: DFF<Bit>,
+    sought_box: DFF<ReadBox>,
     asked: DFF<Bit>,
     asked_box: DFF<ReadBox>,
     found: DFF<Bit>,
@@ -153,10 +194,11 @@ pub struct KeptKeys {
     waiting: DFF<Bits<5>>,
     asks: Signal<Local, Bit>,
     #[init(StreamFifo::prompt())]
-    left: StreamFifo<ReadBox, 2, 3>,
+    left: StreamFifo<ReadBox, 3, 4>,
+    looks_up: Signal<Local, Bit>,
 }
 
-impl Logic for KeptKeys {
+impl Logic for Kept {
     #[hdl_gen]
     fn update(&mut self) {
         self.beat.join(&mut self.ranges.beat);
@@ -166,6 +208,12 @@ impl Logic for KeptKeys {
         self.rings.write_lanes.next = bit_cast::<1, 1>(self.ranges.write.val().into());
         self.rings.write_address.next = self.ranges.write_line.val();
         self.rings.write_data.next = self.ranges.write_data.val();
+        self.record.join(&mut self.records.record);
+        self.records.release_valid.next = self.release_valid.val();
+        self.records.release_slot.next = self.release_slot.val();
+        self.store.write_lanes.next = bit_cast::<1, 1>(self.records.write.val().into());
+        self.store.write_address.next = self.records.write_line.val();
+        self.store.write_data.next = self.records.write_data.val();
 
         // A box comes, and passes at once or is looked up.
         self.offered.record.next = self.reads.val();
@@ -173,7 +221,7 @@ impl Logic for KeptKeys {
         self.slice.in_data.next = self.offered.bits.val();
         self.reads.ready.next = self.slice.in_ready.val();
         self.present.bits.next = self.slice.out_data.val();
-        self.go.next = (self.left.count.val() < 2)
+        self.go.next = (self.left.count.val() < 4)
             && (self.waiting.q.val() < 9)
             && !self.copier.ended_valid.val();
         self.take.next = self.slice.out_valid.val() && self.go.val() && !self.direct.q.val();
@@ -181,22 +229,34 @@ impl Logic for KeptKeys {
         if self.direct.q.val() {
             self.slice.out_ready.next = self.read.ready.val();
         }
-        self.asked.d.next = self.take.val();
-        self.asked_box.d.next = self.present.record.val();
-        self.ranges.ask_addr.next = self.present.record.val().addr;
+        self.noted.d.next = self.take.val();
+        self.noted_box.d.next = self.present.record.val();
+        self.sought.d.next = self.noted.q.val();
+        self.sought_box.d.next = self.noted_box.q.val();
+        self.asked.d.next = self.sought.q.val();
+        self.asked_box.d.next = self.sought_box.q.val();
+        self.records.ask_word.next = self.present.record.val().addr.get_bits::<61>(3);
+        self.records.seek_addr.next = self.sought_box.q.val().addr;
+        self.records.seek_len.next = self.asked_box.q.val().len;
+        self.ranges.ask_addr.next = self.sought_box.q.val().addr;
         self.ranges.ask_len.next = self.asked_box.q.val().len;
         self.found.d.next = self.asked.q.val();
         self.found_box.d.next = self.asked_box.q.val();
 
         // A box that was found is copied. The end of its window waits for the copies before it.
-        self.hit.next = self.found.q.val() && self.ranges.hit.val();
+        self.hit.next = self.found.q.val() && (self.ranges.hit.val() || self.records.hit.val());
         self.marks.next = self.found.q.val()
             && !self.hit.val()
             && self.found_box.q.val().window_end
             && (self.waiting.q.val().any() || self.copier.ended_valid.val());
         self.asks.next = self.hit.val() || self.marks.val();
         self.copies.input.valid.next = self.asks.val();
-        self.copies.input.data.next.place = self.ranges.place.val();
+        self.copies.input.data.next.place = bit_cast::<ANY_PLACE, PLACES>(self.ranges.place.val());
+        if self.records.hit.val() {
+            self.copies.input.data.next.place =
+                bit_cast::<ANY_PLACE, RECORD_PLACE>(self.records.place.val())
+                    .replace_bit(IN_RECORDS, true);
+        }
         self.copies.input.data.next.ram = self.found_box.q.val().ram;
         self.copies.input.data.next.len = 0.into();
         if self.hit.val() {
@@ -211,8 +271,16 @@ impl Logic for KeptKeys {
         }
         self.copies.output.join(&mut self.copier.copy);
         self.rings.read_enable.next = self.copier.line_enable.val();
-        self.rings.read_address.next = self.copier.line.val();
+        self.rings.read_address.next = self.copier.line.val().get_bits::<LINES>(0);
+        self.store.read_enable.next = self.copier.line_enable.val();
+        self.store.read_address.next = self.copier.line.val().get_bits::<RECORD_LINE>(0);
+        if self.copier.line_enable.val() {
+            self.reads_store.d.next = self.copier.line.val().get_bit(LINES);
+        }
         self.copier.line_data.next = self.rings.read_data.val();
+        if self.reads_store.q.val() {
+            self.copier.line_data.next = self.store.read_data.val();
+        }
         self.copy_valid.next = self.copier.write_valid.val();
         self.copy_be.next = self.copier.write_be.val();
         self.copy_row.next = self.copier.write_row.val();
@@ -243,10 +311,13 @@ impl Logic for KeptKeys {
         }
 
         // A box that is offered stays offered.
+        self.looks_up.next =
+            self.noted.q.val() || self.sought.q.val() || self.asked.q.val() || self.found.q.val();
+        self.records.busy.next = self.looks_up.val() || self.waiting.q.val().any();
         self.calm.next = !self.ranges.any.val()
+            && !self.records.any.val()
             && !self.take.val()
-            && !self.asked.q.val()
-            && !self.found.q.val()
+            && !self.looks_up.val()
             && !self.waiting.q.val().any()
             && !self.copier.ended_valid.val()
             && !self.left.count.val().any();
@@ -255,6 +326,8 @@ impl Logic for KeptKeys {
 
         if self.rst.val() {
             self.direct.d.next = false;
+            self.noted.d.next = false;
+            self.sought.d.next = false;
             self.asked.d.next = false;
             self.found.d.next = false;
             self.waiting.d.next = 0.into();

@@ -14,17 +14,24 @@
 //! the cycle after it has come: it ends its chain, it leads nowhere, or it leads to a record. A record is kept in the
 //! slot, and its pointer to the next one is asked for. The oldest slot is emptied towards `found`.
 //!
+//! Where all that is wanted of a record lies in its first 64 bytes, as does its pointer, at a multiple of 8 bytes, these
+//! are read together, and emitted as `record`: they need not be read again when the record is sent.
+//!
 //! Contract: takes an answer or else a head in every cycle, and emits a record in every cycle. A slot holds 64 records:
 //! a chain waits while 64 of its records have not been taken. Answers come in the order of reads, and are always
 //! accepted. A chain has at most one read under way, so that 64 are under way at most. From an answer to the next read
 //! of its chain 3 cycles pass. Only records whose pointers are from `low` to `high` are read.
 
+use crate::layout::kept::KeptRecord;
 use crate::primitive::{Fifo, Lutram, Ram, RamStyle, StreamSkid};
 use crate::shell::host_read::HostReadRequest;
 use drdma_emit::prelude::*;
 
 /// Bytes of a pointer.
 const POINTER: u64 = 8;
+/// Most bytes that are read of a record, and the last place of a pointer in these.
+const MOST_BYTES: u64 = 64;
+const LAST_LINK: u64 = MOST_BYTES - POINTER;
 /// Number of chains that are under way.
 const SLOTS: u64 = 64;
 /// Number of records that a slot holds, and its binary logarithm.
@@ -50,24 +57,24 @@ pub struct Found {
     pub bad: Bit,
 }
 
-/// A record's pointer to the next record, as it was read.
+/// Answer of a read of a record, or of its pointer to the next record.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Linked {
-    /// The pointer.
-    pub pointer: Bits<64>,
-    /// The pointer could not be read.
+    /// The bytes, the first one lowest.
+    pub data: Bits<512>,
+    /// They could not be read.
     pub error: Bit,
 }
 
 /// Follower of many chains; see the [module](self).
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`: a request begins; `halt`: no further pointer is to be read; `mark`, `limit`, `link`, `low`,
-/// `high` and `never` of the current region, which may change while `empty`; streams `head` and `found`'s ready; flow
-/// `linked`.
+/// `clk`, `rst`; `clear`: a request begins, in the slot `request`; `halt`: no further pointer is to be read; `mark`, `limit`, `link`,
+/// `reach`, `skip`, `low`, `high` and `never` of the current region, which may change while `empty`, but not in the cycle before
+/// a head; streams `head` and `found`'s ready; flow `linked`.
 ///
 /// # Outputs
-/// Streams `found`, `read`; `empty`: no chain is under way; `busy`: a read is under way.
+/// Streams `found`, `read`; flow `record`; `empty`: no chain is under way; `busy`: a read is under way.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Chaser {
     /// Clock.
@@ -84,6 +91,12 @@ pub struct Chaser {
     pub limit: Signal<In, Bits<25>>,
     /// Bytes from a record's start to its pointer.
     pub link: Signal<In, Bits<32>>,
+    /// Bytes from a record's start to the end of what is wanted of it; more than 64 if they are not read together.
+    pub reach: Signal<In, Bits<7>>,
+    /// Bytes from a record's start to the first one that is wanted.
+    pub skip: Signal<In, Bits<6>>,
+    /// Slot of the request.
+    pub request: Signal<In, Bits<8>>,
     /// Lowest valid pointer.
     pub low: Signal<In, Bits<64>>,
     /// Highest valid pointer.
@@ -94,10 +107,12 @@ pub struct Chaser {
     pub head: Stream<In, Head>,
     /// Records in the order of rows.
     pub found: Stream<Out, Found>,
-    /// Reads of pointers.
+    /// Reads of pointers, or of records with these.
     pub read: Stream<Out, HostReadRequest>,
     /// Answers of the reads, in their order.
     pub linked: Flow<In, Linked>,
+    /// Records that were read whole, a cycle after their answers.
+    pub record: Flow<Out, KeptRecord>,
     /// No chain is under way.
     pub empty: Signal<Out, Bit>,
     /// A read is under way.
@@ -116,8 +131,17 @@ pub struct Chaser {
     ended: DFF<Bits<64>>,
     /// The chain waits until there is room for its next record.
     parked: DFF<Bits<64>>,
-    /// Address of the pointer to the next record.
-    links: Lutram<64, 6, 1>,
+    /// Address of what is read of the record: its start, or that of its pointer to the next record.
+    links: Lutram<64, 6, 2>,
+    /// Bytes that are read of a record; 0 if only its pointer is read.
+    whole: DFF<Bits<7>>,
+    link_end: Signal<Local, Bits<7>>,
+    is_near: Signal<Local, Bit>,
+    /// Number of the pointer among the 8 bytes that are read.
+    word: Signal<Local, Bits<9>>,
+    next_pointer: Signal<Local, Bits<64>>,
+    keeps: DFF<Bit>,
+    kept: DFF<KeptRecord>,
     #[init(Ram::new(RamStyle::Ultra))]
     entries: Ram<ENTRY, 1, 12>,
 
@@ -165,6 +189,45 @@ pub struct Chaser {
     unused: Signal<Local, Bit>,
 }
 
+impl Chaser {
+    /// Finds how much of a record is read at once, takes the pointer from what was read, and hands on the record.
+    #[hdl_gen]
+    fn read_whole(&mut self) {
+        self.link_end.next =
+            bit_cast::<7, 6>(self.link.val().get_bits::<6>(0)) + bits::<7>(POINTER);
+        self.is_near.next = !(self.link.val() > LAST_LINK)
+            && !self.link.val().get_bits::<3>(0).any()
+            && !(self.reach.val() > MOST_BYTES);
+        self.whole.d.next = 0.into();
+        if self.is_near.val() {
+            self.whole.d.next = self.link_end.val();
+            if self.link_end.val() < self.reach.val() {
+                self.whole.d.next = self.reach.val();
+            }
+        }
+        self.word.next = 0.into();
+        if self.whole.q.val().any() {
+            self.word.next = bit_cast::<9, 3>(self.link.val().get_bits::<3>(3));
+        }
+        self.next_pointer.next =
+            self.linked.data.val().get_bits::<64>(self.word.val().index() * 64);
+
+        self.links.read_address[1].next = self.asked.out_data.val();
+        self.keeps.d.next =
+            self.linked.valid.val() && !self.linked.error.val() && self.whole.q.val().any();
+        self.kept.d.next.data = self.linked.data.val();
+        self.kept.d.next.addr = self.links.read_data[1].val();
+        self.kept.d.next.bytes = self.whole.q.val();
+        self.kept.d.next.skip = self.skip.val();
+        self.kept.d.next.slot = self.request.val();
+        self.record.valid.next = self.keeps.q.val();
+        self.record.next = self.kept.q.val();
+        if self.rst.val() {
+            self.keeps.d.next = false;
+        }
+    }
+}
+
 impl Logic for Chaser {
     #[hdl_gen]
     fn update(&mut self) {
@@ -179,6 +242,8 @@ impl Logic for Chaser {
             || self.asked.in_ready.val()
             || self.asked.out_valid.val()
             || self.asked.free.val().any();
+
+        self.read_whole();
 
         // An answer, or else a pointer of the list, is judged next.
         self.head.join(&mut self.heads.input);
@@ -197,7 +262,7 @@ impl Logic for Chaser {
         self.judges.d.next = self.starts.val() || self.linked.valid.val();
         self.is_first.d.next = !self.linked.valid.val();
         self.slot.d.next = self.asked.out_data.val();
-        self.pointer.d.next = self.linked.pointer.val();
+        self.pointer.d.next = self.next_pointer.val();
         self.error.d.next = self.linked.error.val();
         self.before.d.next = self.counts.read_data[0].val();
         if !self.linked.valid.val() {
@@ -217,6 +282,9 @@ impl Logic for Chaser {
                 && (self.outside.val() || (self.before.q.val() == self.limit.val())));
         self.count_new.next = self.before.q.val() + 1;
         self.link_at.next = self.pointer.q.val() + bit_cast::<64, 32>(self.link.val());
+        if self.whole.q.val().any() {
+            self.link_at.next = self.pointer.q.val();
+        }
         self.counts.write_enable.next = self.judges.q.val();
         self.counts.write_address.next = self.slot.q.val();
         self.counts.write_data.next = self.count_new.val();
@@ -281,6 +349,9 @@ impl Logic for Chaser {
         self.read.valid.next = self.reads.out_valid.val();
         self.read.addr.next = self.reads.out_data.val();
         self.read.bytes.next = POINTER.into();
+        if self.whole.q.val().any() {
+            self.read.bytes.next = bit_cast::<13, 7>(self.whole.q.val());
+        }
         self.reads.out_ready.next = self.read.ready.val();
 
         // The oldest chain is emptied; the next one follows without a gap if it is known that it has ended.

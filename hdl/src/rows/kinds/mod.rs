@@ -63,7 +63,8 @@
 //!
 //! Where ids are made from keys, a window of them is asked for by its rows ([`Ask`]), and the sequencer makes the ids.
 //!
-//! Each record of a chain takes a round trip, which 64 chains share. A request with chains is not judged before it
+//! Each record of a chain takes a round trip, which 64 chains share. Records of up to 64 bytes are read whole, and are
+//! not read again when they are sent, if there is room for them in [`kept`](crate::layout::kept). A request with chains is not judged before it
 //! starts. Where chains are judged, the pointers of their records are kept, if there is room for all records of a
 //! region: such a region's chains are not followed again, and the records that were judged are sent. All other chains
 //! are followed again, one after the other where rows are walked element by element or each message is walked twice. A
@@ -88,6 +89,7 @@ pub mod trail;
 mod wiring;
 
 use crate::context::ConfigWrite;
+use crate::layout::kept::KeptRecord;
 use crate::primitive::{
     Fifo, Flatten, Lutram, Multiplier, Ram, RamStyle, Restore, StreamFifo, StreamSkid,
 };
@@ -133,7 +135,7 @@ pub struct Made {
 /// inputs.
 ///
 /// # Outputs
-/// `dest_read`, `set_read`; streams `read`, `token`, `made`; `done` with `status`, `bad_dest`.
+/// `dest_read`, `set_read`; streams `read`, `token`, `made`; flow `record`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize> {
     /// Clock.
@@ -193,6 +195,8 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize
     pub read: Stream<Out, Ask>,
     /// Answers of the reads, in their order, in beats of 64 bytes.
     pub beat: Stream<In, HostReadBeat>,
+    /// Records of chains that were read whole.
+    pub record: Flow<Out, KeptRecord>,
 
     /// A token is offered.
     pub token_valid: Signal<Out, Bit>,

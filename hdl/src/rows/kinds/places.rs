@@ -47,6 +47,7 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
         self.planner.last.next = self.wanted.q.val().unit_end;
         self.planner.kind.next = self.lane.record.val().kind;
         self.planner.bytes.next = self.lane.record.val().number;
+        self.planner.base.next = self.lane.record.val().base;
         self.column.next = (bit_cast::<COLUMN, 64>(self.lane.record.val().base) << 3)
             | bit_cast::<COLUMN, 3>(self.lane.record.val().width.get_bits::<3>(0));
         self.column_at.next = (bit_cast::<6, 2>(self.wanted.q.val().slot) << 4)

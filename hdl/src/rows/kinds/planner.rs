@@ -7,13 +7,17 @@ use drdma_emit::prelude::*;
 
 /// Largest number of bytes of a group.
 const GROUP: u64 = 64;
+/// [`Plan::reach`] of records that are too long.
+const FAR: u64 = 65;
+/// Largest [`Plan::skip`].
+const LAST_SKIP: u64 = 63;
 
 /// Makes the [`Plan`] of a region for the lister.
 ///
 /// Takes a lane a cycle, in order; the plan is valid in the cycle after the last one.
 ///
 /// # Inputs
-/// `clk`; stream of lanes: `valid`, `lane`, `kind`, `bytes`, `differs`, `last`.
+/// `clk`; stream of lanes: `valid`, `lane`, `kind`, `bytes`, `base`, `differs`, `last`.
 ///
 /// # Outputs
 /// `done` with `plan`.
@@ -29,6 +33,8 @@ pub struct Planner {
     pub kind: Signal<In, Bits<3>>,
     /// Bytes of the lane, if it has fixed width.
     pub bytes: Signal<In, Bits<32>>,
+    /// Address of the lane in row 0, or its distance from a record's start.
+    pub base: Signal<In, Bits<64>>,
     /// The lane is not the one of this number whose lines of bits were asked for last.
     pub differs: Signal<In, Bit>,
     /// The lane is the last one of its set.
@@ -49,6 +55,9 @@ pub struct Planner {
     filled: Signal<Local, Bits<8>>,
     cut: Signal<Local, Bits<7>>,
     joins: Signal<Local, Bit>,
+    /// Bytes from a record's start to the lane's end, at most [`FAR`].
+    stop: Signal<Local, Bits<8>>,
+    reach: Signal<Local, Bits<7>>,
     /// Number of bits in a row that end with this lane.
     run: DFF<Bits<5>>,
     run_before: Signal<Local, Bits<5>>,
@@ -90,6 +99,8 @@ impl Logic for Planner {
             self.was.next.same_bits = true;
             self.was.next.pairs = 0.into();
             self.was.next.values = 0.into();
+            self.was.next.reach = 0.into();
+            self.was.next.skip = LAST_SKIP.into();
             self.run_before.next = 0.into();
         }
         self.cut.next = bits::<7>(GROUP) + 1;
@@ -99,6 +110,15 @@ impl Logic for Planner {
         self.filled.next = bit_cast::<8, 7>(self.fill.q.val()) + bit_cast::<8, 7>(self.cut.val());
         self.joins.next =
             self.is_fixed.val() && !self.is_first.val() && (self.filled.val() <= GROUP);
+        self.stop.next =
+            bit_cast::<8, 6>(self.base.val().get_bits::<6>(0)) + bit_cast::<8, 7>(self.cut.val());
+        self.reach.next = FAR.into();
+        if self.is_fixed.val()
+            && !self.base.val().get_bits::<58>(6).any()
+            && (self.stop.val() < FAR)
+        {
+            self.reach.next = self.stop.val().get_bits::<7>(0);
+        }
         // Bits that are followed by another kind fill whole bytes.
         self.run_up.next = self.run_before.val() + 7;
         self.run_bytes.next = (self.run_up.val() >> 3).get_bits::<2>(0);
@@ -113,6 +133,12 @@ impl Logic for Planner {
         if self.valid.val() {
             self.made.d.next = self.was.val();
             self.made.d.next.values = self.values_before.val() + 1;
+            if self.was.val().reach < self.reach.val() {
+                self.made.d.next.reach = self.reach.val();
+            }
+            if self.base.val().get_bits::<6>(0) < self.was.val().skip {
+                self.made.d.next.skip = self.base.val().get_bits::<6>(0);
+            }
             if self.is_pair.val() {
                 self.made.d.next.values = self.values_before.val() + 2;
                 self.made.d.next.pairs =

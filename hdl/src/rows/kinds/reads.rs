@@ -82,8 +82,9 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
         self.lister.line.next = self.beat.val();
         self.lister.linked.valid.next =
             self.arrived.val() && (self.owners.out_data.val() == CHAINS);
-        self.lister.linked.pointer.next = self.beat.data.val().get_bits::<64>(0);
+        self.lister.linked.data.next = self.beat.data.val();
         self.lister.linked.error.next = self.beat.error.val();
+        self.lister.record.join(&mut self.record);
         self.follower.line.valid.next =
             self.arrived.val() && (self.owners.out_data.val() == FOLLOWER);
         self.follower.line.next = self.line.val();

@@ -305,6 +305,11 @@ pub struct Plan {
     pub pairs: Bits<16>,
     /// Number of values of a row.
     pub values: Bits<6>,
+    /// Bytes from a record's start to the end of its last lane; more than 64 if they are more, or if a lane is not of
+    /// fixed width.
+    pub reach: Bits<7>,
+    /// Bytes from a record's start to its first byte in a lane, if `reach` is not more than 64.
+    pub skip: Bits<6>,
 }
 
 /// See [`Plan::numbers`]: not less than the number of a row's last value, unless 16 lanes have two values each.

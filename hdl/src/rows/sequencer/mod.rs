@@ -62,7 +62,7 @@ pub mod walker;
 mod wiring;
 
 use crate::context::{ConfigWrite, QP};
-use crate::layout::kept::KeyBeat;
+use crate::layout::kept::{KeptRecord, KeyBeat};
 use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid};
 use crate::request::{DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, SetKinds};
 use crate::rows::columns::record::Counted;
@@ -292,6 +292,8 @@ pub struct Sequencer {
     pub token_rows: Signal<Out, Bits<13>>,
     /// Keys that were read for the column path.
     pub key_beat: Flow<Out, KeyBeat>,
+    /// Records of chains that were read.
+    pub record: Flow<Out, KeptRecord>,
     /// Made bytes of tokens: bytes that lie nowhere in host memory.
     pub made: Stream<Out, Made>,
     // The column path.

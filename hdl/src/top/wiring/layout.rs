@@ -76,9 +76,10 @@ impl Card {
         self.boxes.b.data.next.window = self.columns.box_window.val();
         self.boxes.b.data.next.window_end = self.columns.box_window_end.val();
 
-        // Boxes whose bytes were read as keys are copied, all others are read.
+        // Boxes whose bytes were read as keys or records are copied, all others are read.
         self.kept.rst.next = self.reset.val();
         self.sequencer.key_beat.join(&mut self.kept.beat);
+        self.sequencer.record.join(&mut self.kept.record);
         self.kept.release_valid.next = self.segmenter.release_valid.val();
         self.kept.release_slot.next = self.segmenter.release_slot.val();
 

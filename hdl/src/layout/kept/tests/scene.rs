@@ -1,4 +1,5 @@
-//! What stands around the store of keys: host memory, keys, boxes, the DMA engine and the segmented memory.
+//! What stands around the store of keys and records: host memory, keys, records, boxes, the DMA engine and the segmented
+//! memory.
 
 use super::*;
 
@@ -62,6 +63,8 @@ pub struct Scene<'a> {
     slot: u64,
     next_addr: u64,
     columns: Vec<Column>,
+    /// Records that were read: address, bytes, and how many of these are not wanted.
+    records: Vec<(u64, u64, u64)>,
     /// Boxes of windows that are not complete, the oldest first, with the window's number and whether its last box was
     /// sent.
     windows: VecDeque<(usize, Vec<Sent>, bool)>,
@@ -158,6 +161,7 @@ impl<'a> Scene<'a> {
             slot: 0,
             next_addr: 1 << 30,
             columns: Vec::new(),
+            records: Vec::new(),
             windows: VecDeque::new(),
             opened: 0,
             ended: 0,
@@ -185,6 +189,7 @@ impl<'a> Scene<'a> {
     fn step(&mut self) {
         self.bench.step();
         self.bench.set("beat_valid", 0);
+        self.bench.set("record_valid", 0);
         self.bench.set("release_valid", 0);
         for left in self.bench.take(self.output) {
             let slot = left.u64("window") as usize;
@@ -260,7 +265,33 @@ impl<'a> Scene<'a> {
         self.read_key(0, addr, bytes, false, 0.0);
     }
 
-    fn release_slot(&mut self, slot: u64) {
+    /// A record of a request is read, of which all but the first bytes are wanted; it is taken in the next cycle.
+    pub fn read_record(&mut self, slot: u64, addr: u64, bytes: u64, skip: u64) {
+        let data: Vec<_> =
+            (0..64).map(|k| if k < bytes { host(addr + k, self.version) } else { 0xdd }).collect();
+        self.bench.set("record_data", Word::from_bytes(&data));
+        let fields =
+            [("addr", addr), ("bytes", bytes), ("skip", skip), ("slot", slot), ("valid", 1)];
+        for (name, value) in fields {
+            self.bench.set(format!("record_{name}").as_str(), value);
+        }
+    }
+
+    /// A random record of the present request, mostly one of an array.
+    fn random_record(&mut self) {
+        let random = &mut self.random;
+        let bytes = 1 + random.below(64);
+        let step = [40, 64, 72, 4096][random.below(4) as usize];
+        let mut addr = self.next_addr + (1 << 18) + step * random.below(200);
+        if random.chance(0.1) {
+            addr = random.u64() >> 9;
+        }
+        let skip = if random.chance(0.5) { 0 } else { random.below(bytes) };
+        self.records.push((addr, bytes, skip));
+        self.read_record(self.slot, addr, bytes, skip);
+    }
+
+    pub fn release_slot(&mut self, slot: u64) {
         self.bench.set("release_slot", slot);
         self.bench.set("release_valid", 1);
         self.step();
@@ -312,6 +343,14 @@ impl<'a> Scene<'a> {
             let below = random.below(far.min(column.end - column.start + 8) + 1);
             addr = (column.end + 4).saturating_sub(below + len);
         }
+        if !self.records.is_empty() && random.chance(0.4) {
+            let recent = self.records.len().min(100) as u64;
+            let (start, bytes, skip) =
+                self.records[self.records.len() - 1 - random.below(recent) as usize];
+            let skipped = if random.chance(0.7) { skip } else { random.below(bytes) };
+            let beyond = u64::from(random.chance(0.1));
+            (addr, len) = (start + skipped, len.min(bytes - skipped + beyond));
+        }
         if random.chance(0.05) {
             len = 0;
         }
@@ -350,8 +389,12 @@ impl<'a> Scene<'a> {
                     self.read_key(key as u64, column.end, bytes, error, gaps);
                     self.columns[first + key].end += bytes;
                     (0..self.random.below(4)).for_each(|_| self.random_box(load));
-                    let pause = self.random.below(60) as usize;
-                    (0..pause).for_each(|_| self.step());
+                    for _ in 0..self.random.below(60) {
+                        if self.random.chance(0.3) {
+                            self.random_record();
+                        }
+                        self.step();
+                    }
                 }
                 if unreleased.len() > 2 && self.random.chance(0.1) {
                     let slot = unreleased.pop_front().expect("a request");
@@ -371,6 +414,7 @@ impl<'a> Scene<'a> {
         });
         self.settle();
         self.columns.clear();
+        self.records.clear();
         self.next_addr -= self.random.below(2) << 20;
     }
 

@@ -14,6 +14,9 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         self.chaser.mark.next = self.kinds.val().period_or_end;
         self.chaser.limit.next = self.kinds.val().limit;
         self.chaser.link.next = self.kinds.val().link;
+        self.chaser.reach.next = self.reach.val();
+        self.chaser.skip.next = self.skip.val();
+        self.chaser.request.next = self.request.val();
         self.chaser.low.next = self.bounds.val().low;
         self.chaser.high.next = self.bounds.val().high;
         self.chaser.never.next = self.bounds.val().never;
@@ -22,6 +25,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         self.chaser.linked.valid.next = self.linked.valid.val();
         self.chaser.linked.next = self.linked.val();
         self.chaser.read.join(&mut self.link_read);
+        self.chaser.record.join(&mut self.record);
         self.chaser.found.ready.next = self.chases.val() && self.row_free.val();
         self.trail.clear.next = self.clear.val();
         self.trail.set.next = self.set.val();

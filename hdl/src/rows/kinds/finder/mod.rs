@@ -9,6 +9,7 @@ mod rows;
 use super::chaser::{Chaser, Linked};
 use super::record::Ask;
 use super::trail::Trail;
+use crate::layout::kept::KeptRecord;
 use crate::primitive::{Fifo, FirstSet, Flatten, Lutram, Ram, Restore};
 use crate::request::SetKinds;
 use crate::rows::sequencer::tables::{Bounds, SetInfo};
@@ -100,14 +101,14 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// take a read each without `ahead`, one after the other.
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`: a request begins; `set`, `request`, `info`, `kinds`, `bounds`, `partition` and `by_lane` of
+/// `clk`, `rst`; `clear`: a request begins; `set`, `request`, `info`, `kinds`, `bounds`, `reach`, `skip`, `partition` and `by_lane` of
 /// the current region, and `base` with `upper`, which may change while `busy` and `on` are low; `open` with `from`;
 /// `peek`, `looks`, `of_next`; `forget`; `stop`; `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`; `line`,
 /// `linked`.
 ///
 /// # Outputs
 /// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`
-/// and `list_dry`: there is no further row; `place`; streams `read`, `link_read`; `looked`; `evicts`; `busy`; `pending`.
+/// and `list_dry`: there is no further row; `place`; streams `read`, `link_read`; flow `record`; `looked`; `evicts`; `busy`; `pending`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Finder<const RECORDS: usize> {
     /// Clock.
@@ -126,6 +127,10 @@ pub struct Finder<const RECORDS: usize> {
     pub kinds: Signal<In, SetKinds>,
     /// Range of the set's valid pointers.
     pub bounds: Signal<In, Bounds>,
+    /// Bytes of a record up to the end of its last lane; see [`Plan::reach`](super::record::Plan::reach).
+    pub reach: Signal<In, Bits<7>>,
+    /// Bytes of a record before its first lane; see [`Plan::skip`](super::record::Plan::skip).
+    pub skip: Signal<In, Bits<6>>,
     /// Id whose rows are selected, where the region has ids.
     pub partition: Signal<In, Bits<16>>,
     /// Slot of the list's first window, unless it has ids; each other window is kept in the slot before.
@@ -189,10 +194,12 @@ pub struct Finder<const RECORDS: usize> {
     pub read: Stream<Out, Ask>,
     /// Answers of the reads of `read`.
     pub line: Flow<In, HostReadBeat>,
-    /// Reads of pointers to further records, of many chains.
+    /// Reads of pointers to further records, of many chains, or of records with these.
     pub link_read: Stream<Out, HostReadRequest>,
     /// Answers of the reads of `link_read`, in their order.
     pub linked: Flow<In, Linked>,
+    /// Records that were read with their pointers.
+    pub record: Flow<Out, KeptRecord>,
     /// A read of a chain is under way.
     pub busy: Signal<Out, Bit>,
     /// A read of a list is under way.

@@ -13,6 +13,7 @@ use super::chaser::Linked;
 use super::finder::{Finder, PLACE_BITS, Place};
 use super::giver::TOTAL;
 use super::record::{Ask, PLAN_BITS, Plan, Wanted};
+use crate::layout::kept::KeptRecord;
 use crate::primitive::{FirstSet, Flatten, Lutram, Ram, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX, SetKinds};
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
@@ -189,7 +190,7 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// `least_rows`, `sent`.
 ///
 /// # Outputs
-/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; `pd`; `clears`; `send` with `marks`, `merges`,
+/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; flow `record`; `pd`; `clears`; `send` with `marks`, `merges`,
 /// `leads`, `lead_lane`, `lead_bytes`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lister<const RECORDS: usize> {
@@ -237,10 +238,12 @@ pub struct Lister<const RECORDS: usize> {
     pub read: Stream<Out, Ask>,
     /// Answers of these reads.
     pub line: Flow<In, HostReadBeat>,
-    /// Reads of pointers to further records, of many chains.
+    /// Reads of pointers to further records, of many chains, or of records with these.
     pub link_read: Stream<Out, HostReadRequest>,
     /// Answers of these reads, in their order.
     pub linked: Flow<In, Linked>,
+    /// Records that were read with their pointers.
+    pub record: Flow<Out, KeptRecord>,
     /// An entry leads nowhere, or a message is too long; held until the next `start`.
     pub refused: Signal<In, Bit>,
     /// With `refused`: place of the destination in the ring of destinations.

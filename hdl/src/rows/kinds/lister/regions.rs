@@ -92,6 +92,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             || self.plan_behind.record.val().numbers.any()
             || self.plan_behind.record.val().pairs.any()
             || self.plan_behind.record.val().values.any()
+            || self.plan_behind.record.val().reach.any()
+            || self.plan_behind.record.val().skip.any()
             || self.plan_now.val().same_bits;
         self.last_of_set.next =
             bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.set_info.val().lanes;
@@ -145,6 +147,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.finder.info.next = self.set_info.val();
         self.finder.kinds.next = self.set_kinds.val();
         self.finder.bounds.next = self.bounds.val();
+        self.finder.reach.next = self.plan_now.val().reach;
+        self.finder.skip.next = self.plan_now.val().skip;
         self.finder.partition.next = self.head.q.val().partition;
         self.finder.by_lane.next = self.by_lane.val();
         self.finder.open.next = self.opens.val();
@@ -238,6 +242,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.finder.line.valid.next = self.line.valid.val();
         self.finder.line.next = self.line.val();
         self.finder.link_read.join(&mut self.link_read);
+        self.finder.record.join(&mut self.record);
         self.finder.linked.valid.next = self.linked.valid.val();
         self.finder.linked.next = self.linked.val();
     }

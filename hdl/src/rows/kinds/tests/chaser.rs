@@ -2,8 +2,8 @@
 
 use crate::rows::kinds::chaser::Chaser;
 use crate::testing;
-use drdma_verilated::Library;
 use drdma_verilated::testbench::{Beat, Bench, DriverId, MonitorId, Random, STALLS};
+use drdma_verilated::{Library, Word};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const LOW: u64 = 0x7_0000_0000;
@@ -68,10 +68,27 @@ struct Around<'a> {
     found: MonitorId,
     read: MonitorId,
     random: Random,
-    under_way: VecDeque<(u64, Option<u64>)>,
+    under_way: VecDeque<(u64, (u64, Option<u64>))>,
     most_under_way: usize,
     reads: usize,
     latency: (u64, u64),
+    /// Bytes from a record's start to its pointer.
+    link: u64,
+    /// Bytes of a record that are read with its pointer, if they are.
+    whole: Option<u64>,
+    records: usize,
+}
+
+/// Slot of the request.
+const SLOT: u64 = 0x5a;
+
+/// Bytes of a record that begins at `at`, as they are read.
+fn record(at: u64, bytes: u64, link: u64, next: u64) -> Word {
+    let byte = |k| (at.wrapping_add(k).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
+    let mut record: Vec<u8> = (0..64).map(byte).collect();
+    record[link as usize..][..8].copy_from_slice(&next.to_le_bytes());
+    record[bytes as usize..].fill(0xee);
+    Word::from_bytes(&record)
 }
 
 impl<'a> Around<'a> {
@@ -81,7 +98,7 @@ impl<'a> Around<'a> {
         for port in ["clear", "halt", "linked_valid", "never"] {
             bench.set(port, 0_u64);
         }
-        for (port, value) in [("mark", MARK), ("link", LINK), ("low", LOW), ("high", HIGH)] {
+        for (port, value) in [("mark", MARK), ("low", LOW), ("high", HIGH), ("request", SLOT)] {
             bench.set(port, value);
         }
         let head = bench.driver("head");
@@ -96,27 +113,60 @@ impl<'a> Around<'a> {
             most_under_way: 0,
             reads: 0,
             latency: (1, 1),
+            link: LINK,
+            whole: None,
+            records: 0,
         }
+    }
+
+    /// Records have their pointer at `link`, and `reach` bytes of them are wanted.
+    fn layout(&mut self, link: u64, reach: u64) {
+        self.link = link;
+        let near = link <= 56 && link.is_multiple_of(8) && reach <= 64;
+        self.whole = near.then_some(reach.max(link + 8));
+        self.bench.set("link", link);
+        self.bench.set("reach", reach);
+        self.bench.set("skip", reach % 64);
     }
 
     fn step(&mut self, lists: &Lists) {
         let now = self.bench.cycles();
         let due = self.under_way.front().filter(|(due, _)| *due <= now).copied();
         self.bench.set("linked_valid", u64::from(due.is_some()));
-        if let Some((_, pointer)) = due {
+        let mut expected = None;
+        if let Some((_, (at, pointer))) = due {
             self.under_way.pop_front();
             // A pointer that could not be read looks valid, and must not be used.
-            self.bench.set("linked_pointer", pointer.unwrap_or(LOW));
+            let next = pointer.unwrap_or(LOW);
+            let data = match self.whole {
+                Some(bytes) => record(at, bytes, self.link, next),
+                None => record(at, 8, 0, next),
+            };
+            expected = (self.whole.is_some() && pointer.is_some()).then_some((at, data.clone()));
+            self.bench.set("linked_data", data);
             self.bench.set("linked_error", u64::from(pointer.is_none()));
         }
         self.bench.step();
+        let valid = self.bench.get("record_valid") == 1;
+        assert_eq!(valid, expected.is_some(), "a record leaves a cycle after its answer");
+        if let Some((at, data)) = expected {
+            let found = ["addr", "bytes", "skip", "slot"]
+                .map(|name| self.bench.get(&format!("record_{name}")));
+            assert_eq!(
+                found,
+                [at, self.whole.expect("a whole record"), self.bench.get("skip"), SLOT]
+            );
+            assert!(self.bench.get_word("record_data") == data, "the record at {at:#x}");
+            self.records += 1;
+        }
         for read in self.bench.take(self.read) {
-            assert_eq!(read.u64("bytes"), 8);
-            let record = read.u64("addr") - LINK;
+            assert_eq!(read.u64("bytes"), self.whole.unwrap_or(8));
+            let to_pointer = if self.whole.is_some() { 0 } else { self.link };
+            let record = read.u64("addr") - to_pointer;
             let next = *lists.next.get(&record).expect("the pointer of a record");
             let (least, most) = self.latency;
             let due = self.bench.cycles() + least + self.random.below(most - least + 1);
-            self.under_way.push_back((due, next));
+            self.under_way.push_back((due, (record, next)));
             self.reads += 1;
         }
         self.most_under_way = self.most_under_way.max(self.under_way.len());
@@ -175,13 +225,16 @@ impl<'a> Around<'a> {
 #[test]
 fn records_are_those_of_one_chain_after_the_other() {
     let library = library();
-    let (mut failed, mut all) = (BTreeSet::new(), 0);
+    let (mut failed, mut all, mut whole) = (BTreeSet::new(), 0, 0);
     for seed in 0..8 {
         let mut around = Around::new(&library, seed);
         around.bench.stall(STALLS[seed as usize % STALLS.len()]);
         let mut random = Random::new(seed);
         for round in 0..30 {
             around.latency = [(1, 1), (1, 90), (300, 330)][random.below(3) as usize];
+            let link =
+                if random.chance(0.3) { LINK } else { 8 * random.below(9) + random.below(40) / 36 };
+            around.layout(link, 1 + random.below(80));
             let chains = random.below(150);
             let longest = [2, 9, 100, 300][random.below(4) as usize];
             let mut lists = Lists { limit: longest, ..Lists::default() };
@@ -211,9 +264,11 @@ fn records_are_those_of_one_chain_after_the_other() {
             around.follow(&lists);
             all += lists.found().0.len();
         }
+        whole += around.records;
     }
-    println!("{failed:?}, {all} records");
+    println!("{failed:?}, {all} records, {whole} of them read whole");
     assert!(failed.len() == 5 && all > 20_000, "{failed:?}, {all} records");
+    assert!(whole > all / 4 && whole < all * 3 / 4, "{whole} of {all} records are read whole");
 }
 
 #[test]
@@ -228,6 +283,7 @@ fn hops_of_64_chains_share_a_round_trip() {
         let mut around = Around::new(&library, 0);
         around.bench.stall((0.0, 0.0));
         around.latency = (LATENCY, LATENCY);
+        around.layout(LINK, 64);
         let mut lists = Lists { limit: 1000, ..Lists::default() };
         (0..chains).for_each(|_| lists.chain(&mut random, records, Some(MARK)));
         let cycles = around.follow(&lists);

@@ -146,6 +146,7 @@ impl Sequencer {
         self.key_beats.error.next = self.read_resp_error.val();
         self.key_beats.origin.next = self.route.resp_origin.val();
         self.key_beats.beat.join(&mut self.key_beat);
+        self.kinds.record.join(&mut self.record);
         self.for_columns.next = self.partitioner.output.purpose.val().column;
         self.kinds.beat.valid.next =
             self.partitioner.output.valid.val() && self.plan.kinds_busy.val();
