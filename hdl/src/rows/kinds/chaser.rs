@@ -14,8 +14,9 @@
 //! the cycle after it has come: it ends its chain, it leads nowhere, or it leads to a record. A record is kept in the
 //! slot, and its pointer to the next one is asked for. The oldest slot is emptied towards `found`.
 //!
-//! Where all that is wanted of a record lies in its first 64 bytes, as does its pointer, at a multiple of 8 bytes, these
-//! are read together, and emitted as `record`: they need not be read again when the record is sent.
+//! Where all that is wanted of a record lies in its first 64 bytes, as does its pointer, both are read together, if the
+//! pointer is the first of them or lies a multiple of 8 bytes behind the first one. What was read is emitted as `record`:
+//! it need not be read again when the record is sent.
 //!
 //! Contract: takes an answer or else a head in every cycle, and emits a record in every cycle. A slot holds 64 records:
 //! a chain waits while 64 of its records have not been taken. Answers come in the order of reads, and are always
@@ -131,14 +132,24 @@ pub struct Chaser {
     ended: DFF<Bits<64>>,
     /// The chain waits until there is room for its next record.
     parked: DFF<Bits<64>>,
-    /// Address of what is read of the record: its start, or that of its pointer to the next record.
+    /// Address of what is read of the record.
     links: Lutram<64, 6, 2>,
-    /// Bytes that are read of a record; 0 if only its pointer is read.
-    whole: DFF<Bits<7>>,
-    link_end: Signal<Local, Bits<7>>,
+    // What is read of a record: its pointer, or all that is wanted.
+    near_link: Signal<Local, Bits<6>>,
+    first: Signal<Local, Bits<6>>,
+    to_link: Signal<Local, Bits<6>>,
+    stop: Signal<Local, Bits<7>>,
     is_near: Signal<Local, Bit>,
-    /// Number of the pointer among the 8 bytes that are read.
-    word: Signal<Local, Bits<9>>,
+    /// All that is wanted is read.
+    whole: DFF<Bit>,
+    /// Bytes from the record's start to the first one that is read.
+    from: DFF<Bits<32>>,
+    /// Number of bytes that are read.
+    bytes: DFF<Bits<7>>,
+    /// Number of the pointer among the words of 8 bytes that are read.
+    word: DFF<Bits<3>>,
+    /// Bytes that are read before the first one that is wanted.
+    before_wanted: DFF<Bits<6>>,
     next_pointer: Signal<Local, Bits<64>>,
     keeps: DFF<Bit>,
     kept: DFF<KeptRecord>,
@@ -193,32 +204,39 @@ impl Chaser {
     /// Finds how much of a record is read at once, takes the pointer from what was read, and hands on the record.
     #[hdl_gen]
     fn read_whole(&mut self) {
-        self.link_end.next =
-            bit_cast::<7, 6>(self.link.val().get_bits::<6>(0)) + bits::<7>(POINTER);
+        self.near_link.next = self.link.val().get_bits::<6>(0);
+        self.first.next = self.near_link.val();
+        if self.skip.val() < self.near_link.val() {
+            self.first.next = self.skip.val();
+        }
+        self.to_link.next = self.near_link.val() - self.first.val();
+        self.stop.next = bit_cast::<7, 6>(self.near_link.val()) + bits::<7>(POINTER);
+        if self.stop.val() < self.reach.val() {
+            self.stop.next = self.reach.val();
+        }
         self.is_near.next = !(self.link.val() > LAST_LINK)
-            && !self.link.val().get_bits::<3>(0).any()
-            && !(self.reach.val() > MOST_BYTES);
-        self.whole.d.next = 0.into();
+            && !(self.reach.val() > MOST_BYTES)
+            && !self.to_link.val().get_bits::<3>(0).any();
+        self.whole.d.next = self.is_near.val();
+        self.from.d.next = self.link.val();
+        self.bytes.d.next = POINTER.into();
+        self.word.d.next = 0.into();
         if self.is_near.val() {
-            self.whole.d.next = self.link_end.val();
-            if self.link_end.val() < self.reach.val() {
-                self.whole.d.next = self.reach.val();
-            }
+            self.from.d.next = bit_cast::<32, 6>(self.first.val());
+            self.bytes.d.next = self.stop.val() - bit_cast::<7, 6>(self.first.val());
+            self.word.d.next = self.to_link.val().get_bits::<3>(3);
         }
-        self.word.next = 0.into();
-        if self.whole.q.val().any() {
-            self.word.next = bit_cast::<9, 3>(self.link.val().get_bits::<3>(3));
-        }
+        self.before_wanted.d.next = self.skip.val() - self.first.val();
         self.next_pointer.next =
-            self.linked.data.val().get_bits::<64>(self.word.val().index() * 64);
+            self.linked.data.val().get_bits::<64>(bit_cast::<9, 3>(self.word.q.val()).index() * 64);
 
         self.links.read_address[1].next = self.asked.out_data.val();
         self.keeps.d.next =
-            self.linked.valid.val() && !self.linked.error.val() && self.whole.q.val().any();
+            self.linked.valid.val() && !self.linked.error.val() && self.whole.q.val();
         self.kept.d.next.data = self.linked.data.val();
         self.kept.d.next.addr = self.links.read_data[1].val();
-        self.kept.d.next.bytes = self.whole.q.val();
-        self.kept.d.next.skip = self.skip.val();
+        self.kept.d.next.bytes = self.bytes.q.val();
+        self.kept.d.next.skip = self.before_wanted.q.val();
         self.kept.d.next.slot = self.request.val();
         self.record.valid.next = self.keeps.q.val();
         self.record.next = self.kept.q.val();
@@ -281,10 +299,7 @@ impl Logic for Chaser {
             || (!self.ends.val()
                 && (self.outside.val() || (self.before.q.val() == self.limit.val())));
         self.count_new.next = self.before.q.val() + 1;
-        self.link_at.next = self.pointer.q.val() + bit_cast::<64, 32>(self.link.val());
-        if self.whole.q.val().any() {
-            self.link_at.next = self.pointer.q.val();
-        }
+        self.link_at.next = self.pointer.q.val() + bit_cast::<64, 32>(self.from.q.val());
         self.counts.write_enable.next = self.judges.q.val();
         self.counts.write_address.next = self.slot.q.val();
         self.counts.write_data.next = self.count_new.val();
@@ -348,10 +363,7 @@ impl Logic for Chaser {
         self.asked.in_data.next = self.ask_slot.val();
         self.read.valid.next = self.reads.out_valid.val();
         self.read.addr.next = self.reads.out_data.val();
-        self.read.bytes.next = POINTER.into();
-        if self.whole.q.val().any() {
-            self.read.bytes.next = bit_cast::<13, 7>(self.whole.q.val());
-        }
+        self.read.bytes.next = bit_cast::<13, 7>(self.bytes.q.val());
         self.reads.out_ready.next = self.read.ready.val();
 
         // The oldest chain is emptied; the next one follows without a gap if it is known that it has ended.

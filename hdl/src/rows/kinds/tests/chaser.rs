@@ -72,8 +72,9 @@ struct Around<'a> {
     most_under_way: usize,
     reads: usize,
     latency: (u64, u64),
-    /// Bytes from a record's start to its pointer.
+    /// Bytes from a record's start to its pointer, and to the first byte that is read.
     link: u64,
+    first: u64,
     /// Bytes of a record that are read with its pointer, if they are.
     whole: Option<u64>,
     records: usize,
@@ -114,19 +115,24 @@ impl<'a> Around<'a> {
             reads: 0,
             latency: (1, 1),
             link: LINK,
+            first: LINK,
             whole: None,
             records: 0,
         }
     }
 
-    /// Records have their pointer at `link`, and `reach` bytes of them are wanted.
-    fn layout(&mut self, link: u64, reach: u64) {
+    /// Records have their pointer at `link`, and what is wanted of them begins at `skip` and ends at `reach`.
+    fn layout(&mut self, link: u64, skip: u64, reach: u64) {
         self.link = link;
-        let near = link <= 56 && link.is_multiple_of(8) && reach <= 64;
-        self.whole = near.then_some(reach.max(link + 8));
-        self.bench.set("link", link);
-        self.bench.set("reach", reach);
-        self.bench.set("skip", reach % 64);
+        self.first = link.min(skip);
+        let near = link <= 56 && (link - self.first).is_multiple_of(8) && reach <= 64;
+        self.whole = near.then(|| reach.max(link + 8) - self.first);
+        if !near {
+            self.first = link;
+        }
+        for (port, value) in [("link", link), ("skip", skip), ("reach", reach)] {
+            self.bench.set(port, value);
+        }
     }
 
     fn step(&mut self, lists: &Lists) {
@@ -138,10 +144,7 @@ impl<'a> Around<'a> {
             self.under_way.pop_front();
             // A pointer that could not be read looks valid, and must not be used.
             let next = pointer.unwrap_or(LOW);
-            let data = match self.whole {
-                Some(bytes) => record(at, bytes, self.link, next),
-                None => record(at, 8, 0, next),
-            };
+            let data = record(at, self.whole.unwrap_or(8), self.link - self.first, next);
             expected = (self.whole.is_some() && pointer.is_some()).then_some((at, data.clone()));
             self.bench.set("linked_data", data);
             self.bench.set("linked_error", u64::from(pointer.is_none()));
@@ -152,17 +155,15 @@ impl<'a> Around<'a> {
         if let Some((at, data)) = expected {
             let found = ["addr", "bytes", "skip", "slot"]
                 .map(|name| self.bench.get(&format!("record_{name}")));
-            assert_eq!(
-                found,
-                [at, self.whole.expect("a whole record"), self.bench.get("skip"), SLOT]
-            );
+            let bytes = self.whole.expect("a whole record");
+            let skip = self.bench.get("skip") - self.first;
+            assert_eq!(found, [at + self.first, bytes, skip, SLOT]);
             assert!(self.bench.get_word("record_data") == data, "the record at {at:#x}");
             self.records += 1;
         }
         for read in self.bench.take(self.read) {
             assert_eq!(read.u64("bytes"), self.whole.unwrap_or(8));
-            let to_pointer = if self.whole.is_some() { 0 } else { self.link };
-            let record = read.u64("addr") - to_pointer;
+            let record = read.u64("addr") - self.first;
             let next = *lists.next.get(&record).expect("the pointer of a record");
             let (least, most) = self.latency;
             let due = self.bench.cycles() + least + self.random.below(most - least + 1);
@@ -232,9 +233,13 @@ fn records_are_those_of_one_chain_after_the_other() {
         let mut random = Random::new(seed);
         for round in 0..30 {
             around.latency = [(1, 1), (1, 90), (300, 330)][random.below(3) as usize];
-            let link =
-                if random.chance(0.3) { LINK } else { 8 * random.below(9) + random.below(40) / 36 };
-            around.layout(link, 1 + random.below(80));
+            let skip = random.below(57);
+            let link = match random.below(4) {
+                0 => random.below(skip + 1),
+                1 => random.below(70),
+                _ => skip % 8 + 8 * random.below(8),
+            };
+            around.layout(link, skip, skip + 1 + random.below(64 - skip + 9));
             let chains = random.below(150);
             let longest = [2, 9, 100, 300][random.below(4) as usize];
             let mut lists = Lists { limit: longest, ..Lists::default() };
@@ -283,7 +288,7 @@ fn hops_of_64_chains_share_a_round_trip() {
         let mut around = Around::new(&library, 0);
         around.bench.stall((0.0, 0.0));
         around.latency = (LATENCY, LATENCY);
-        around.layout(LINK, 64);
+        around.layout(LINK, 0, 64);
         let mut lists = Lists { limit: 1000, ..Lists::default() };
         (0..chains).for_each(|_| lists.chain(&mut random, records, Some(MARK)));
         let cycles = around.follow(&lists);
