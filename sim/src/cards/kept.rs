@@ -1,19 +1,19 @@
-//! Keys of partitioned requests that are sent as well.
+//! Keys of partitioned requests that are sent as well, and records of chains.
 
 use drdma_abi::{
     completion::Status,
     register::counter,
     roce::Transport,
-    work_request::{KeyType, SPARK_SEED},
+    work_request::{Chain, KeyType, SPARK_SEED},
 };
 
 use super::rig::{Rig, Simulated, send, to};
 use drdma_semantics::{
     keys::{Function, Key, PartitionBy},
-    kinds::{Entry, Kind},
+    kinds::{Entry, Kind, Kinds, Selection},
     murmur3,
     partitioned::Partitioned,
-    region::Column,
+    region::{Column, Region},
     request::{Destination, Request},
     testing::{self, BASE, LKEY},
 };
@@ -136,7 +136,85 @@ fn keys_that_change_between_requests_are_sent_as_they_are_then<C: Simulated>() {
     assert_eq!(rig.network.errors(), []);
 }
 
+/// Chains, records of each, bytes from a record to the next, and where the first one lies: they are so far from each
+/// other that each is a DMA read of its own.
+const CHAINS: usize = 5;
+const RECORDS: usize = 6;
+const RECORD_STEP: usize = 328;
+const FIRST_RECORD: usize = 0x40 + 8 * CHAINS;
+/// Bytes from a record's start to its pointer.
+const NEXT: usize = 24;
+
+/// Chains of records whose values are 20 B and 8 B, beside a pointer; with `skip`, the first value is left out.
+fn chains(skip: bool) -> Region {
+    let fixed = |offset, width| Entry { offset, lkey: 0, kind: Kind::Fixed { width } };
+    let rows = Selection::Chains {
+        pointers: BASE + 0x40,
+        count: CHAINS as u32,
+        lkey: LKEY,
+        target_lkey: LKEY,
+        chain: Chain { end: 0, next: NEXT as u32, limit: 100 },
+    };
+    let entries = [fixed(32, 8), fixed(0, 20)];
+    Region::Kinds(Kinds { rows, entries: entries[..if skip { 1 } else { 2 }].to_vec() })
+}
+
+/// Writes the records, in an order that `round` changes, and returns the rows of a request.
+fn write_chains<C: Simulated>(rig: &Rig<C>, round: usize, skip: bool) -> Vec<Vec<u8>> {
+    let count = CHAINS * RECORDS;
+    let offset = |k: usize| FIRST_RECORD + RECORD_STEP * (k * 7 + round) % (RECORD_STEP * count);
+    let value = |k: usize| -> Vec<u8> {
+        (0..40).map(|byte| (byte * 5 + k * 41 + round * 17) as u8).collect()
+    };
+    for k in 0..count {
+        rig.data.write(offset(k), &value(k));
+        let next = if (k + 1) % RECORDS == 0 { 0 } else { BASE + offset(k + 1) as u64 };
+        rig.data.write(offset(k) + NEXT, &next.to_le_bytes());
+        if k % RECORDS == 0 {
+            rig.data.write(0x40 + 8 * (k / RECORDS), &(BASE + offset(k) as u64).to_le_bytes());
+        }
+    }
+    let row = |k| [&value(k)[32..40], &value(k)[..if skip { 0 } else { 20 }]].concat();
+    (0..count).map(row).collect()
+}
+
+fn records_of_chains_are_read_once<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
+    let peer = rig.add_queue_pair(1, Transport::Rc, 0);
+    rig.add_queue(1, Some(1));
+    for skip in [false, true] {
+        let rows = write_chains(&rig, 0, skip);
+        let before = rig.count(&counter::DATA_READS);
+        let request = Request { rows_per_message: 7, ..send(7, vec![to(1, vec![chains(skip)])]) };
+        rig.post(1, &request);
+        assert_eq!(rig.finish(), [(7, Status::Success)]);
+        assert_eq!(taken(&mut rig, &[peer]), [testing::messages(&rows, 7)]);
+        let reads = rig.count(&counter::DATA_READS) - before;
+        assert!(!C::PIPELINED || reads == 0, "{reads} reads of records that were read already");
+    }
+    assert_eq!(rig.network.errors(), []);
+}
+
+fn records_that_change_between_requests_are_sent_as_they_are_then<C: Simulated>() {
+    let mut rig = Rig::<C>::new();
+    let peer = rig.add_queue_pair(1, Transport::Rc, 0);
+    rig.add_queue(1, Some(1));
+    for round in 0..4 {
+        let rows = write_chains(&rig, round, false);
+        // Three requests at once, one more than records are kept of, then the host writes again.
+        let request = Request { rows_per_message: 30, ..send(7, vec![to(1, vec![chains(false)])]) };
+        (0..3).for_each(|_| rig.post(1, &request));
+        assert_eq!(rig.finish(), [(7, Status::Success); 3]);
+        let all = [testing::messages(&rows, 30), testing::messages(&rows, 30)].concat();
+        let all = [all, testing::messages(&rows, 30)].concat();
+        assert_eq!(taken(&mut rig, &[peer]), [all], "round {round}");
+    }
+    assert_eq!(rig.network.errors(), []);
+}
+
 on_every_card! {
+    records_of_chains_are_read_once,
+    records_that_change_between_requests_are_sent_as_they_are_then,
     keys_that_are_sent_are_read_once,
     keys_that_change_between_requests_are_sent_as_they_are_then,
 }

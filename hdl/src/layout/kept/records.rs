@@ -8,6 +8,8 @@ use drdma_emit::prelude::*;
 const MOST: u64 = 1 << (RECORD_LINE - 1);
 /// Bits of the number of a word of 8 B of host memory.
 const WORD: usize = 61;
+/// Bits of the number of a word in its block of 256 B.
+const IN_BLOCK: usize = 5;
 /// Bits of the place of a word in the directory.
 const SPOT: usize = 12;
 /// Bits of a line's tag: the record's address and bytes.
@@ -40,9 +42,10 @@ impl Logic for Spot {
 /// request's own half is full, a record is not kept.
 ///
 /// **How a record is found.** A directory has the line of the store for the word of 8 B in which the wanted bytes of the
-/// record begin, as boxes do that have all of them. A later record may take the place of another one, which is not found
-/// any more. What the directory says counts only if the line is in use, and its tag, the address and bytes of its
-/// record, covers the whole box.
+/// record begin, as boxes do that have all of them. A second one has it for the first word of a block of 256 B, because
+/// boxes may be cut there. A later record may take the place of another one, which is not found any more. What a
+/// directory says counts only if the line is in use, and its tag, the address and bytes of its record, covers the whole
+/// box.
 ///
 /// A record a cycle; it is found by boxes whose word is given from the second cycle after that on. A box a cycle: its
 /// first word is given in one cycle, and its address two cycles later; its length in the cycle after that; and `hit` and
@@ -104,19 +107,25 @@ pub struct Records {
     stored: DFF<Bit>,
     stored_line: DFF<Bits<RECORD_LINE>>,
     stored_record: DFF<KeptRecord>,
+    /// Its first byte that is wanted, and its last byte.
     stored_start: DFF<Bits<64>>,
+    stored_last: DFF<Bits<64>>,
     /// The line that was written in the cycle before.
     wrote: DFF<Bit>,
     wrote_upper: DFF<Bit>,
 
-    // Lines of the store by words of memory.
+    // Lines of the store by words of memory, and by words that are the first ones of blocks.
     put_spot: Spot,
     directory: Ram<RECORD_LINE, 1, SPOT>,
+    put_first: Spot,
+    firsts: Ram<RECORD_LINE, 1, SPOT>,
+    has_first: Signal<Local, Bit>,
     #[init(Ram::new(RamStyle::Ultra))]
     tags: Ram<TAG, 1, RECORD_LINE>,
 
     // A box is looked up.
     ask_spot: Spot,
+    asked_first: DFF<Bit>,
     line: Signal<Local, Bits<RECORD_LINE>>,
     sought: DFF<Bits<RECORD_LINE>>,
     sought_number: Signal<Local, Bits<RECORD_LINE>>,
@@ -171,6 +180,8 @@ impl Records {
         self.stored_record.d.next = self.record.val();
         self.stored_start.d.next =
             self.record.addr.val() + bit_cast::<64, 6>(self.record.skip.val());
+        self.stored_last.d.next =
+            self.record.addr.val() + bit_cast::<64, 7>(self.record.bytes.val()) - 1;
         self.wrote.d.next = self.stored.q.val();
         self.wrote_upper.d.next = self.stored_line.q.val().get_bit(RECORD_LINE - 1);
     }
@@ -203,7 +214,7 @@ impl Records {
         }
     }
 
-    /// The record is written, and noted in the directory.
+    /// The record is written, and noted in the directories.
     #[hdl_gen]
     fn store(&mut self) {
         self.write.next = self.stored.q.val();
@@ -217,18 +228,35 @@ impl Records {
         self.directory.write_lanes.next = bit_cast::<1, 1>(self.stored.q.val().into());
         self.directory.write_address.next = self.put_spot.spot.val();
         self.directory.write_data.next = self.stored_line.q.val();
-        self.unused.next = self.stored_start.q.val().get_bits::<3>(0).any()
+        // The record begins in the first word of its last block, or goes over the block's beginning.
+        self.has_first.next = !self.stored_start.q.val().get_bits::<IN_BLOCK>(3).any()
+            || (self.stored_start.q.val().get_bits::<56>(8)
+                != self.stored_last.q.val().get_bits::<56>(8));
+        self.put_first.word.next =
+            bit_cast::<WORD, 56>(self.stored_last.q.val().get_bits::<56>(8)) << IN_BLOCK as u64;
+        self.firsts.write_lanes.next =
+            bit_cast::<1, 1>((self.stored.q.val() && self.has_first.val()).into());
+        self.firsts.write_address.next = self.put_first.spot.val();
+        self.firsts.write_data.next = self.stored_line.q.val();
+        self.unused.next = self.stored_last.q.val().get_bits::<8>(0).any()
+            || self.stored_start.q.val().get_bits::<3>(0).any()
             || self.stored_record.q.val().slot.any()
             || self.stored_record.q.val().skip.any();
     }
 
-    /// A box is compared with the record that the directory names.
+    /// A box is compared with the record that a directory names.
     #[hdl_gen]
     fn find(&mut self) {
         self.ask_spot.word.next = self.ask_word.val();
         self.directory.read_enable.next = true;
         self.directory.read_address.next = self.ask_spot.spot.val();
+        self.firsts.read_enable.next = true;
+        self.firsts.read_address.next = self.ask_spot.spot.val();
+        self.asked_first.d.next = !self.ask_word.val().get_bits::<IN_BLOCK>(0).any();
         self.line.next = self.directory.read_data.val();
+        if self.asked_first.q.val() {
+            self.line.next = self.firsts.read_data.val();
+        }
         self.tags.read_enable.next = true;
         self.tags.read_address.next = self.line.val();
         self.sought.d.next = self.line.val();

@@ -135,7 +135,9 @@ fn only_boxes_that_lie_in_one_record_are_found() {
     // The second record goes on in another line of memory, and ends where a third one begins.
     let (first, second) = (1 << 20, (1 << 20) + 104);
     let third = second + 40;
-    for (addr, bytes, skip) in [(first, 64, 0), (second, 40, 0), (third, 64, 27)] {
+    // This one goes over the beginning of a block.
+    let over = (1 << 22) + 200;
+    for (addr, bytes, skip) in [(first, 64, 0), (second, 40, 0), (third, 64, 27), (over, 64, 0)] {
         scene.read_record(0, addr, bytes, skip);
         scene.run(1);
     }
@@ -153,8 +155,12 @@ fn only_boxes_that_lie_in_one_record_are_found() {
         (third + 27, 38, false),
         (first + (1 << 40), 64, false),
         (first, 4032, false),
-        // Boxes are found by the word in which they begin.
+        // Boxes are found by the word in which they begin, or at the beginning of a block.
         (first + 8, 8, false),
+        (over, 56, true),
+        (over + 56, 8, true),
+        (over + 56, 9, false),
+        (over + 8, 8, false),
         (third, 64, false),
     ] {
         assert_eq!(scene.finds(addr, len), found, "{len} bytes at {addr:#x}");

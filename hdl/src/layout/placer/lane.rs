@@ -12,7 +12,7 @@ const KEPT: usize = 8 + 13;
 /// register until they are taken. Entry and place of the last block of each slot are kept.
 ///
 /// Combinational from `place`, `slot` and `offset` to `ram`; one piece a cycle. Must not be loaded, sent back or closed
-/// while `waiting`.
+/// while `waiting`, except in the cycle in which the words that wait are taken.
 #[derive(LogicBlock, Default)]
 pub struct Lane {
     /// Clock.
@@ -45,8 +45,8 @@ pub struct Lane {
     pub waiting: Signal<Out, Bit>,
     /// Entry that the waiting words belong to.
     pub waiting_entry: Signal<Out, Bits<8>>,
-    /// Needed words of that entry, one bit each; valid for one cycle longer than `waiting`.
-    pub waiting_words: Signal<Out, Bits<64>>,
+    /// Needed words of the entry that waited in the cycle before, one bit each.
+    pub waited_words: Signal<Out, Bits<64>>,
     /// Words that wait are taken at the end of this cycle.
     pub taken: Signal<In, Bit>,
     active: DFF<Bit>,
@@ -57,6 +57,7 @@ pub struct Lane {
     held: DFF<Bit>,
     held_entry: DFF<Bits<8>>,
     held_words: DFF<Bits<64>>,
+    waited: DFF<Bits<64>>,
     range: BitRange<64, 6>,
     start: Signal<Local, Bits<13>>,
     old: Signal<Local, Bits<64>>,
@@ -117,7 +118,8 @@ impl Logic for Lane {
 
         self.waiting.next = self.held.q.val();
         self.waiting_entry.next = self.held_entry.q.val();
-        self.waiting_words.next = self.held_words.q.val();
+        self.waited.d.next = self.held_words.q.val();
+        self.waited_words.next = self.waited.q.val();
         if self.rst.val() {
             self.active.d.next = false;
             self.held.d.next = false;

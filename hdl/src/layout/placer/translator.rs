@@ -4,7 +4,7 @@
 //! for odd ones. Each half takes one entry a cycle; the words of all its lanes that wait with the same entry go
 //! together. The highest lane that waits goes first: columns of variable length, whose blocks change most often,
 //! usually stand behind those of fixed width. Pieces are not taken while a lane that still waits is to take another
-//! block, or to go back to one. The last placed beat is held back until it is known whether its window ends with it.
+//! block, or to go back to one; the highest lane of each half that waits may, because its words are taken. The last placed beat is held back until it is known whether its window ends with it.
 
 use super::lane::Lane;
 use super::{BACK, FIELDS, LANES, NUMBERS, PIECES, PLACED, SHAPE, SLOT, SLOTS_AT};
@@ -72,6 +72,8 @@ pub struct Translator {
 
     lanes: [Lane; LANES],
     waiting: Pack<LANES, 1, LANES>,
+    /// Lanes that wait and are not the last ones of their halves.
+    remain: Pack<LANES, 1, LANES>,
     close: Signal<Local, Bit>,
     stalled: Signal<Local, Bit>,
     go: Signal<Local, Bit>,
@@ -127,16 +129,22 @@ pub struct Translator {
 }
 
 impl Translator {
-    /// A lane that waits cannot take another block, nor can the window close.
+    /// A lane that waits cannot take another block, unless its words are taken now, nor can the window close.
     #[hdl_gen]
     fn advance(&mut self) {
+        for k in 0..8 {
+            for h in 0..2 {
+                self.remain.parts[k * 2 + h].next =
+                    (self.lanes[k * 2 + h].waiting.val() && !self.last[h].val().get_bit(k)).into();
+            }
+        }
         self.back.next = 0.into();
         if self.in_valid.val() {
             self.back.next = self.in_pieces.val().get_bits::<LANES>(BACK);
         }
-        self.stalled.next =
-            ((self.answer_lanes.val() | self.back.val()) & self.waiting.whole.val()).any()
-                || (self.in_close.val() && (self.waiting.whole.val().any() || self.ended.q.val()));
+        self.stalled.next = ((self.answer_lanes.val() | self.back.val()) & self.remain.whole.val())
+            .any()
+            || (self.in_close.val() && (self.waiting.whole.val().any() || self.ended.q.val()));
         self.go.next = !self.stalled.val();
         self.step.next = self.go.val();
         self.close.next = self.in_close.val() && self.go.val();
@@ -165,26 +173,35 @@ impl Translator {
         }
     }
 
-    /// Flush: the entry of the last waiting lane of each half, for all lanes of the half that wait with it.
+    /// Finds the last lane of each half that waits.
     #[hdl_gen]
-    fn flush(&mut self) {
+    fn find_last(&mut self) {
         for h in 0..2 {
             for k in 0..8 {
                 self.halves[h].parts[k].next = self.lanes[k * 2 + h].waiting.val().into();
-                self.alike[h].values[k].next = self.lanes[k * 2 + h].waiting_entry.val();
             }
             self.some_above[h].next =
                 self.halves[h].whole.val() | (self.halves[h].whole.val() >> 1);
             self.more_above[h].next = self.some_above[h].val() | (self.some_above[h].val() >> 2);
             self.last[h].next = self.halves[h].whole.val()
                 & !((self.more_above[h].val() | (self.more_above[h].val() >> 4)) >> 1);
+        }
+    }
+
+    /// Flush: the entry of the last waiting lane of each half, for all lanes of the half that wait with it.
+    #[hdl_gen]
+    fn flush(&mut self) {
+        for h in 0..2 {
+            for k in 0..8 {
+                self.alike[h].values[k].next = self.lanes[k * 2 + h].waiting_entry.val();
+            }
             self.pick_entry[h].choice.next = self.last[h].val();
             self.pick_equal[h].choice.next = self.last[h].val();
             self.pick_words[h].choice.next = self.flush_lanes[h].q.val();
             for k in 0..8 {
                 self.pick_equal[h].values[k].next = self.alike[h].equal[k].val();
                 self.pick_entry[h].values[k].next = self.lanes[k * 2 + h].waiting_entry.val();
-                self.pick_words[h].values[k].next = self.lanes[k * 2 + h].waiting_words.val();
+                self.pick_words[h].values[k].next = self.lanes[k * 2 + h].waited_words.val();
             }
             for k in 0..8 {
                 self.lanes[k * 2 + h].taken.next = self.pick_equal[h].value.val().get_bit(k);
@@ -323,6 +340,7 @@ impl Translator {
 impl Logic for Translator {
     #[hdl_gen]
     fn update(&mut self) {
+        self.find_last();
         self.advance();
         self.tell_lanes();
         self.flush();

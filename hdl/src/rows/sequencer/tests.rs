@@ -6,6 +6,7 @@ mod check;
 mod column_path;
 mod columns;
 mod generate;
+mod key_beats;
 mod partitioned;
 mod pointers;
 mod selector;

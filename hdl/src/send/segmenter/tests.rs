@@ -200,9 +200,13 @@ fn run_traffic(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, 
     let Reference { items: expected, failing, .. } = traffic.reference();
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.limit(4_000_000);
-    let released = Rc::new(RefCell::new(0));
-    let count = Rc::clone(&released);
-    bench.observe(move |model, _| *count.borrow_mut() += model.get("release_valid"));
+    let released = Rc::new(RefCell::new(Vec::new()));
+    let slots = Rc::clone(&released);
+    bench.observe(move |model, _| {
+        if model.get("release_valid") == 1 {
+            slots.borrow_mut().push(model.get("release_slot"));
+        }
+    });
     let reader = attach(&mut bench);
     let (packet, errors) = (bench.monitor("packet"), bench.monitor("set_qp_error"));
     traffic.start(&mut bench, 0, 0.2);
@@ -214,7 +218,10 @@ fn run_traffic(library: &Library, seed: u64, stalls: (f64, f64), requests: u64, 
     compare(&got, &expected);
     let errors: Vec<_> = bench.take(errors).iter().map(|e| e.u64("index") as usize).collect();
     assert_eq!(errors, failing, "queue pairs put in the error state");
-    assert_eq!(*released.borrow(), requests, "requests released");
+    let slots: Vec<_> =
+        traffic.beats.iter().filter(|beat| beat.request_end).map(|beat| beat.slot).collect();
+    assert_eq!(*released.borrow(), slots, "slots of the requests that are released");
+    assert_eq!(slots.len() as u64, requests);
 }
 
 const QUIET: Chances =
