@@ -20,11 +20,13 @@ CONTROL, MAC_LOW, MAC_HIGH, ACK_TIMEOUT = 0x14, 0x24, 0x28, 0x30
 COMPLETION_QUEUES = range(0x400000, 0x408000)
 # Of send queues and receive queues.
 DOORBELLS = {*range(0x500000, 0x504000, 4), *range(0xB00000, 0xB04000, 4)}
-# What depends on time: CYCLES, ASSEMBLE_*, and (requests that meet share reads) DATA_READS, DATA_READ_BYTES, WINDOWS.
-TIMES = {0x100, 0x104, *range(0x120, 0x130, 4), *range(0x150, 0x178, 4)}
-# And where peers send: FRAME_BYTES, PACKETS and ACKS, because acknowledgements stand for others that are waiting, in both directions;
-# CONTROL_READS and their bytes, because bitmaps and pointers are read again where packets of other queue pairs come between.
-TIMES_OF_RECEIVES = {*range(0x110, 0x120, 4), *range(0x130, 0x140, 4), 0x148, 0x14C}
+# What depends on time: CYCLES, ASSEMBLE_*, (requests that meet share reads) DATA_READS, DATA_READ_BYTES, WINDOWS, and
+# ACKS, because an acknowledgement takes the place of one of its queue pair that waits in the card.
+TIMES = {0x100, 0x104, *range(0x120, 0x130, 4), *range(0x148, 0x178, 4)}
+# And where peers send: FRAME_BYTES and PACKETS, because the card's acknowledgements stand for others that are waiting;
+# CONTROL_READS and their bytes, because bitmaps and pointers are read again where packets of other queue pairs come
+# between.
+TIMES_OF_RECEIVES = {*range(0x110, 0x120, 4), *range(0x130, 0x140, 4)}
 FAULTS = {"no-ack": "retry_exceeded", "read-fault": "local_protection_error"}
 PATIENCE_NS = 400_000
 

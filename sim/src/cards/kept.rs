@@ -142,10 +142,9 @@ const CHAINS: usize = 5;
 const RECORDS: usize = 6;
 const RECORD_STEP: usize = 328;
 const FIRST_RECORD: usize = 0x40 + 8 * CHAINS;
-/// Bytes from a record's start to its pointer.
-const NEXT: usize = 24;
 
-/// Chains of records whose values are 20 B and 8 B, beside a pointer; with `skip`, the first value is left out.
+/// Chains of records that have a pointer to the next one, and then values of 20 B and 8 B. The second value is sent
+/// first; with `skip` it is the only one.
 fn chains(skip: bool) -> Region {
     let fixed = |offset, width| Entry { offset, lkey: 0, kind: Kind::Fixed { width } };
     let rows = Selection::Chains {
@@ -153,9 +152,9 @@ fn chains(skip: bool) -> Region {
         count: CHAINS as u32,
         lkey: LKEY,
         target_lkey: LKEY,
-        chain: Chain { end: 0, next: NEXT as u32, limit: 100 },
+        chain: Chain { end: 0, next: 0, limit: 100 },
     };
-    let entries = [fixed(32, 8), fixed(0, 20)];
+    let entries = [fixed(28, 8), fixed(8, 20)];
     Region::Kinds(Kinds { rows, entries: entries[..if skip { 1 } else { 2 }].to_vec() })
 }
 
@@ -164,17 +163,17 @@ fn write_chains<C: Simulated>(rig: &Rig<C>, round: usize, skip: bool) -> Vec<Vec
     let count = CHAINS * RECORDS;
     let offset = |k: usize| FIRST_RECORD + RECORD_STEP * (k * 7 + round) % (RECORD_STEP * count);
     let value = |k: usize| -> Vec<u8> {
-        (0..40).map(|byte| (byte * 5 + k * 41 + round * 17) as u8).collect()
+        (0..36).map(|byte| (byte * 5 + k * 41 + round * 17) as u8).collect()
     };
     for k in 0..count {
         rig.data.write(offset(k), &value(k));
         let next = if (k + 1) % RECORDS == 0 { 0 } else { BASE + offset(k + 1) as u64 };
-        rig.data.write(offset(k) + NEXT, &next.to_le_bytes());
+        rig.data.write(offset(k), &next.to_le_bytes());
         if k % RECORDS == 0 {
             rig.data.write(0x40 + 8 * (k / RECORDS), &(BASE + offset(k) as u64).to_le_bytes());
         }
     }
-    let row = |k| [&value(k)[32..40], &value(k)[..if skip { 0 } else { 20 }]].concat();
+    let row = |k| [&value(k)[28..], &value(k)[8..if skip { 8 } else { 28 }]].concat();
     (0..count).map(row).collect()
 }
 
