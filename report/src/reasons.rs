@@ -59,8 +59,8 @@ const TRIP_BY_TRIP: &str = "A request with bits is walked when the one before ha
 const SHORT_REQUESTS: &str = "The requests are as short as those that they are compared with, 48 KiB in all, and what passes until the first window is \
      gathered counts: with 2 Ki rows and 8 destinations it is 88.9 % of the bound.";
 const RECORDS_APART: &str = "Each record is read once, together with its pointer, and 64 chains share 8 round trips. Behind them, the records \
-     of all chains but the first, which wait for that one's end, are counted one a cycle: 350 cycles. Then the placer makes the boxes of the \
-     records, two cycles each: another 1,000.";
+     of all chains but the first, which wait for that one's end, are counted one a cycle, of which 350 cycles pass after the last answer. The \
+     first packet leaves 320 cycles later, because its rows fill two windows of the placer, and the other seven take 500.";
 const SENDER: &str = "The sender is the limit: three messages of 4 MiB are 12 MiB, and what passes until its first packet is gathered and \
      after its last read has ended counts. Both directions at once take hardly longer than one.";
 const REQUESTER: &str = "Queues take turns of 16 READs, and sixteen queue pairs may have 16 outstanding each, which are all 256 open requests of the card. The \
