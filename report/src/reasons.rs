@@ -48,14 +48,14 @@ const RUN_BY_RUN: &str = "Where a bitmap selects the rows, each run of rows that
 const ROW_BY_ROW: &str = "Rows with strings are judged, one cycle each, and then sent, with a cycle for the columns of fixed width and \
      one for each 64 B of a string's length and bytes together: 2,048 rows take some 4,400 cycles to be sent. \
      Their values are kept, so that the next request is judged meanwhile, but the first of three requests is \
-     judged before anything is sent: its first frame comes 5,707 cycles behind the doorbell. From then on a \
-     request takes 4,550 cycles. The host is no limit: 30.8 of 64 reads are under way on average.";
+     judged before anything is sent: its first frame comes 5,672 cycles behind the doorbell. From then on a \
+     request takes 4,440 cycles. The host is no limit: 31.3 of 64 reads are under way on average.";
 const TRIP_BY_TRIP: &str = "A request with bits is walked when the one before has left the sequencer. Its lists and lines of bits are \
      read while that one is sent, but those of the first request take a round trip, and the values that are \
-     sent take another one: of the 3,940 cycles of three requests of 128 rows 1,409 pass before the first \
-     value is read, and 659 after the last one. A row takes 4 cycles: one where it is judged, and one for each \
+     sent take another one: of the 3,870 cycles of three requests of 128 rows 1,120 pass before the first \
+     value is read, and 530 after the last one. A row takes 4 cycles: one where it is judged, and one for each \
      64 B of values and each 16 bits. Plans, messages and what is asked for ahead take some 400 cycles a \
-     request. 22.0 reads are under way on average.";
+     request. 34.7 reads are under way on average.";
 const SHORT_REQUESTS: &str = "The requests are as short as those that they are compared with, 48 KiB in all, and what passes until the first window is \
      gathered counts: with 2 Ki rows and 8 destinations it is 88.9 % of the bound.";
 const RECORDS_APART: &str = "Each record is read once, together with its pointer, and 64 chains share 8 round trips. Behind them, the records \
@@ -86,7 +86,7 @@ const ONE_RULE: &str = "The registers have one rule for all requests, reads of u
      to 256 B, and for these gaps it reads too many bytes, or in too many pieces. A request may bring a \
      rule of its own, as above.";
 const SCHEDULE_IS_READ: &str = "What the schedule saves over the plan that the library finds is little where all gaps \
-     are alike, and less than what it costs to read the schedule itself: a bit a row, as much again as the \
+     are equal, and less than what it costs to read the schedule itself: a bit a row, as much again as the \
      bitmap.";
 const COLUMN_COMPLETE: &str = "The whole run counts, of some 24,500 cycles. Packets of 16 destinations are complete when \
      their column nearly is, so that the wire waits for the first column of 64 KiB, about 1,400 cycles, and sends the \
