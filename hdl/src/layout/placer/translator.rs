@@ -132,10 +132,12 @@ impl Translator {
     /// A lane that waits cannot take another block, unless its words are taken now, nor can the window close.
     #[hdl_gen]
     fn advance(&mut self) {
+        // As with `last`, but a shorter path.
         for k in 0..8 {
             for h in 0..2 {
-                self.remain.parts[k * 2 + h].next =
-                    (self.lanes[k * 2 + h].waiting.val() && !self.last[h].val().get_bit(k)).into();
+                self.remain.parts[k * 2 + h].next = (self.lanes[k * 2 + h].waiting.val()
+                    && (self.halves[h].whole.val() >> (k + 1) as u64).any())
+                .into();
             }
         }
         self.back.next = 0.into();

@@ -154,7 +154,7 @@ impl<'a> Around<'a> {
         assert_eq!(valid, expected.is_some(), "a record leaves a cycle after its answer");
         if let Some((at, data)) = expected {
             let found = ["addr", "bytes", "skip", "slot"]
-                .map(|name| self.bench.get(&format!("record_{name}")));
+                .map(|name| self.bench.get(format!("record_{name}")));
             let bytes = self.whole.expect("a whole record");
             let skip = self.bench.get("skip") - self.first;
             assert_eq!(found, [at + self.first, bytes, skip, SLOT]);

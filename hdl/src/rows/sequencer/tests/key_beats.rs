@@ -44,7 +44,7 @@ fn beats_of_kept_keys_say_where_they_lie() {
             kept += 1;
             assert!(bench.get_word("beat_data") == data);
             let names = ["first", "bytes", "key", "slot", "error"];
-            let found = names.map(|name| bench.get(&format!("beat_{name}")));
+            let found = names.map(|name| bench.get(format!("beat_{name}")));
             let first = u64::from(beat == 0);
             assert_eq!(found, [first, (bytes - 64 * beat).min(64), key, slot, error]);
             if first == 1 {
