@@ -7,9 +7,9 @@ use drdma_emit::prelude::*;
 
 /// Reads the lines of a copy one by one, moves their bytes to where they lie in the segmented memory, and writes them.
 ///
-/// The bytes of a line that is copied lie in one or two neighbouring lines of the memory, which are in different segments:
-/// so all of them may be written in one cycle. A line a cycle while the segments are free; a copy's first write is
-/// offered 4 cycles after it was taken, and copies follow each other without a gap. May stall at any time.
+/// The bytes of a line that is copied lie in one or two neighbouring lines of the memory, which are in different
+/// segments: so all of them may be written in one cycle. A line a cycle while the segments are free; a copy's first
+/// write is offered 4 cycles after it was taken, and copies follow each other without a gap. May stall at any time.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Copier {
     /// Clock.

@@ -41,15 +41,15 @@ impl Logic for Spot {
 /// and no box had been looked up nor a copy been waiting in a cycle since then. If neither half is free, or the
 /// request's own half is full, a record is not kept.
 ///
-/// **How a record is found.** A directory has the line of the store for the word of 8 B in which the wanted bytes of the
-/// record begin, as boxes do that have all of them. A second one has it for the first word of a block of 256 B, because
-/// boxes may be cut there. A later record may take the place of another one, which is not found any more. What a
-/// directory says counts only if the line is in use, and its tag, the address and bytes of its record, covers the whole
-/// box.
+/// **How a record is found.** A directory has the line of the store for the word of 8 B in which the wanted bytes of
+/// the record begin, as boxes do that have all of them. A second one has it for the first word of a block of 256 B,
+/// because boxes may be cut there. A later record may take the place of another one, which is not found any more. What
+/// a directory says counts only if the line is in use, and its tag, the address and bytes of its record, covers the
+/// whole box.
 ///
 /// A record a cycle; it is found by boxes whose word is given from the second cycle after that on. A box a cycle: its
-/// first word is given in one cycle, and its address two cycles later; its length in the cycle after that; and `hit` and
-/// `place` follow in the next.
+/// first word is given in one cycle, and its address two cycles later; its length in the cycle after that; and `hit`
+/// and `place` follow in the next.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Records {
     /// Clock.

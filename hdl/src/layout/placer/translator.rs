@@ -4,7 +4,8 @@
 //! for odd ones. Each half takes one entry a cycle; the words of all its lanes that wait with the same entry go
 //! together. The highest lane that waits goes first: columns of variable length, whose blocks change most often,
 //! usually stand behind those of fixed width. Pieces are not taken while a lane that still waits is to take another
-//! block, or to go back to one; the highest lane of each half that waits may, because its words are taken. The last placed beat is held back until it is known whether its window ends with it.
+//! block, or to go back to one; the highest lane of each half that waits may, because its words are taken. The last
+//! placed beat is held back until it is known whether its window ends with it.
 
 use super::lane::Lane;
 use super::{BACK, FIELDS, LANES, NUMBERS, PIECES, PLACED, SHAPE, SLOT, SLOTS_AT};
@@ -132,12 +133,10 @@ impl Translator {
     /// A lane that waits cannot take another block, unless its words are taken now, nor can the window close.
     #[hdl_gen]
     fn advance(&mut self) {
-        // As with `last`, but a shorter path.
         for k in 0..8 {
             for h in 0..2 {
-                self.remain.parts[k * 2 + h].next = (self.lanes[k * 2 + h].waiting.val()
-                    && (self.halves[h].whole.val() >> (k + 1) as u64).any())
-                .into();
+                self.remain.parts[k * 2 + h].next =
+                    (self.lanes[k * 2 + h].waiting.val() && !self.last[h].val().get_bit(k)).into();
             }
         }
         self.back.next = 0.into();

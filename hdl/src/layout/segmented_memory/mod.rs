@@ -22,7 +22,7 @@ pub struct SegmentedMemory {
     /// Clock.
     pub clk: Signal<In, Clock>,
 
-    // Writes of the DMA engine, and copies of kept keys, per segment.
+    // Writes of the DMA engine, and copies of what is kept, per segment.
     /// Byte enables of the two segments (2 x 64 bits).
     pub write_be: Signal<In, Bits<128>>,
     /// Row of each segment's write (2 x 10 bits).

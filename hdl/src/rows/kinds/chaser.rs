@@ -15,8 +15,8 @@
 //! slot, and its pointer to the next one is asked for. The oldest slot is emptied towards `found`.
 //!
 //! Where all that is wanted of a record lies in its first 64 bytes, as does its pointer, both are read together, if the
-//! pointer is the first of them or lies a multiple of 8 bytes behind the first one. What was read is emitted as `record`:
-//! it need not be read again when the record is sent.
+//! pointer is the first of them or lies a multiple of 8 bytes behind the first one. What was read is emitted as
+//! `record`: it need not be read again when the record is sent.
 //!
 //! Contract: takes an answer or else a head in every cycle, and emits a record in every cycle. A slot holds 64 records:
 //! a chain waits while 64 of its records have not been taken. Answers come in the order of reads, and are always
@@ -70,9 +70,9 @@ pub struct Linked {
 /// Follower of many chains; see the [module](self).
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`: a request begins, in the slot `request`; `halt`: no further pointer is to be read; `mark`, `limit`, `link`,
-/// `reach`, `skip`, `low`, `high` and `never` of the current region, which may change while `empty`, but not in the cycle before
-/// a head; streams `head` and `found`'s ready; flow `linked`.
+/// `clk`, `rst`; `clear`: a request begins, in the slot `request`; `halt`: no further pointer is to be read; `mark`,
+/// `limit`, `link`, `reach`, `skip`, `low`, `high` and `never` of the current region, which may change while `empty`, but
+/// not in the cycle before a head; streams `head` and `found`'s ready; flow `linked`.
 ///
 /// # Outputs
 /// Streams `found`, `read`; flow `record`; `empty`: no chain is under way; `busy`: a read is under way.

@@ -64,12 +64,12 @@
 //! Where ids are made from keys, a window of them is asked for by its rows ([`Ask`]), and the sequencer makes the ids.
 //!
 //! Each record of a chain takes a round trip, which 64 chains share. Records of up to 64 bytes are read whole, and are
-//! not read again when they are sent, if there is room for them in [`kept`](crate::layout::kept). A request with chains is not judged before it
-//! starts. Where chains are judged, the pointers of their records are kept, if there is room for all records of a
-//! region: such a region's chains are not followed again, and the records that were judged are sent. All other chains
-//! are followed again, one after the other where rows are walked element by element or each message is walked twice. A
-//! buffer of views is read when a view first leads there, and is then known for the rest of the request, unless another
-//! buffer takes its place among 64.
+//! not read again when they are sent, if there is room for them in [`kept`](crate::layout::kept). A request with chains
+//! is not judged before it starts. Where chains are judged, the pointers of their records are kept, if there is room
+//! for all records of a region: such a region's chains are not followed again, and the records that were judged are
+//! sent. All other chains are followed again, one after the other where rows are walked element by element or each
+//! message is walked twice. A buffer of views is read when a view first leads there, and is then known for the rest of
+//! the request, unless another buffer takes its place among 64.
 
 pub mod bits;
 pub mod chaser;

@@ -435,6 +435,24 @@ fn random_pointers_pass_at_two_cycles_a_block() {
     }
 }
 
+/// Records that lie apart, one a beat: the lane takes another block in each cycle.
+#[test]
+fn beats_of_one_lane_in_other_blocks_pass_one_a_cycle() {
+    let library = library();
+    let mut random = Random::new(4);
+    let mut inputs: Vec<_> = (0..2000)
+        .map(|_| {
+            let record = (random.u64() & !0xff, 56);
+            input(&mut random, &[record])
+        })
+        .collect();
+    inputs.push(end(&mut random));
+    let run = run(&library, &inputs, CALM);
+    let cycles = cycles_per_beat(&run, 500, 2000);
+    // A change of window costs about 10 cycles, one in 56 beats.
+    assert!(cycles <= 1.25, "{cycles} cycles a beat");
+}
+
 #[test]
 fn a_gap_within_a_line_is_read_through_unless_the_threshold_is_0() {
     let library = library();

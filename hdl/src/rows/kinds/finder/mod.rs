@@ -101,14 +101,15 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// take a read each without `ahead`, one after the other.
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`: a request begins; `set`, `request`, `info`, `kinds`, `bounds`, `reach`, `skip`, `partition` and `by_lane` of
-/// the current region, and `base` with `upper`, which may change while `busy` and `on` are low; `open` with `from`;
-/// `peek`, `looks`, `of_next`; `forget`; `stop`; `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`; `line`,
-/// `linked`.
+/// `clk`, `rst`; `clear`: a request begins; `set`, `request`, `info`, `kinds`, `bounds`, `reach`, `skip`, `partition`
+/// and `by_lane` of the current region, and `base` with `upper`, which may change while `busy` and `on` are low; `open`
+/// with `from`; `peek`, `looks`, `of_next`; `forget`; `stop`; `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`;
+/// `line`, `linked`.
 ///
 /// # Outputs
 /// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`
-/// and `list_dry`: there is no further row; `place`; streams `read`, `link_read`; flow `record`; `looked`; `evicts`; `busy`; `pending`.
+/// and `list_dry`: there is no further row; `place`; streams `read`, `link_read`; flow `record`; `looked`; `evicts`;
+/// `busy`; `pending`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Finder<const RECORDS: usize> {
     /// Clock.
