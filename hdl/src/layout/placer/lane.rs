@@ -8,11 +8,11 @@ use drdma_emit::prelude::*;
 const KEPT: usize = 8 + 13;
 
 /// Holds the entry and the place of the block that the lane works on, and collects which of its words are needed. When
-/// another block is loaded, the lane goes back to a block, or the window closes, the collected words wait in a second
-/// register until they are taken. Entry and place of the last block of each slot are kept.
+/// another block is loaded, the lane goes back to a block, or the window closes, the collected words wait until they are
+/// taken. Words of two entries can wait. Entry and place of the last block of each slot are kept.
 ///
 /// Combinational from `place`, `slot` and `offset` to `ram`; one piece a cycle. Must not be loaded, sent back or closed
-/// while `waiting`, except in the cycle in which the words that wait are taken.
+/// while `full`.
 #[derive(LogicBlock, Default)]
 pub struct Lane {
     /// Clock.
@@ -47,8 +47,12 @@ pub struct Lane {
     pub waiting_entry: Signal<Out, Bits<8>>,
     /// Needed words of the entry that waited in the cycle before, one bit each.
     pub waited_words: Signal<Out, Bits<64>>,
-    /// Words that wait are taken at the end of this cycle.
+    /// The words that wait are taken at the end of this cycle; ignored if none wait.
     pub taken: Signal<In, Bit>,
+    /// Words of two entries wait.
+    pub full: Signal<Out, Bit>,
+    /// With `full`: parity of the window of the words that wait behind the others.
+    pub behind_parity: Signal<Out, Bit>,
     active: DFF<Bit>,
     current_entry: DFF<Bits<8>>,
     kept: Lutram<KEPT, SLOT, 1>,
@@ -57,6 +61,11 @@ pub struct Lane {
     held: DFF<Bit>,
     held_entry: DFF<Bits<8>>,
     held_words: DFF<Bits<64>>,
+    behind: DFF<Bit>,
+    behind_entry: DFF<Bits<8>>,
+    behind_words: DFF<Bits<64>>,
+    /// The collected words are to wait.
+    leaves: Signal<Local, Bit>,
     waited: DFF<Bits<64>>,
     range: BitRange<64, 6>,
     start: Signal<Local, Bits<13>>,
@@ -92,9 +101,10 @@ impl Logic for Lane {
             self.fresh.next = self.range.mask.val();
         }
 
-        if self.taken.val() {
-            self.held.d.next = false;
-        }
+        self.leaves.next = self.step.val()
+            && (self.changes.val() || self.close.val())
+            && self.active.q.val()
+            && self.words.q.val().any();
         if self.step.val() {
             self.words.d.next = self.old.val() | self.fresh.val();
             if self.load.val() {
@@ -106,23 +116,36 @@ impl Logic for Lane {
             if self.close.val() {
                 self.active.d.next = false;
             }
-            if (self.changes.val() || self.close.val())
-                && self.active.q.val()
-                && self.words.q.val().any()
-            {
-                self.held.d.next = true;
-                self.held_entry.d.next = self.current_entry.q.val();
-                self.held_words.d.next = self.words.q.val();
+        }
+
+        // Words wait behind others only if those are not taken now.
+        if self.taken.val() || !self.held.q.val() {
+            self.held.d.next = self.behind.q.val() || self.leaves.val();
+            self.held_entry.d.next = self.current_entry.q.val();
+            self.held_words.d.next = self.words.q.val();
+            if self.behind.q.val() {
+                self.held_entry.d.next = self.behind_entry.q.val();
+                self.held_words.d.next = self.behind_words.q.val();
             }
+            self.behind.d.next = false;
+        } else if self.leaves.val() {
+            self.behind.d.next = true;
+        }
+        if !self.behind.q.val() {
+            self.behind_entry.d.next = self.current_entry.q.val();
+            self.behind_words.d.next = self.words.q.val();
         }
 
         self.waiting.next = self.held.q.val();
         self.waiting_entry.next = self.held_entry.q.val();
         self.waited.d.next = self.held_words.q.val();
         self.waited_words.next = self.waited.q.val();
+        self.full.next = self.behind.q.val();
+        self.behind_parity.next = self.behind_entry.q.val().get_bit(7);
         if self.rst.val() {
             self.active.d.next = false;
             self.held.d.next = false;
+            self.behind.d.next = false;
         }
     }
 }

@@ -15,8 +15,9 @@
 //!
 //! A request *returns* to blocks once it has begun a chunk, or had a beat of a second destination, or one whose lanes all
 //! know their blocks, of which one lies in another slot than the block that was asked for last. As long as it does not,
-//! a window is full at 56 blocks, half of what fits it, and is closed at once. Nothing but its last block is asked for
-//! again then, its bytes are gathered sooner, and seven such windows are in use instead of four.
+//! a window is full at 40 blocks, and is closed at once. Nothing but its last block is asked for again then, its bytes are
+//! gathered sooner, and nine such windows are in use instead of four. A window in which a request has ended takes all
+//! blocks that fit it, because small requests that follow may share its blocks.
 //!
 //! A question is only asked if an entry is left even if every question on the way gets a new one. When the directory is
 //! full, a *probe* asks without the right to a new entry. If it fails, the window is closed, and the pieces are placed
@@ -154,8 +155,10 @@ pub struct Planner {
     returns_now: Signal<Local, Bit>,
     /// Lanes whose block lies in another slot than the one that was asked for last.
     elsewhere: Pack<LANES, 1, LANES>,
-    /// The window is full if the request does not return to blocks.
-    half_full: Signal<Local, Bit>,
+    /// A request has ended in the window.
+    shared: DFF<Bit>,
+    /// The window has as many blocks as one request takes that does not return to blocks.
+    enough: Signal<Local, Bit>,
     /// Bit 0: a window was closed in the cycle before; bit 1: in the one before that.
     late: DFF<Bits<2>>,
     /// A probe is on the way.
@@ -233,7 +236,8 @@ impl Logic for Planner {
             || self.piece_chunk_start.val()
             || (self.begun.q.val()
                 && (self.piece_fields.val().get_bits::<10>(0) != self.dest.q.val()));
-        self.half_full.next = !self.returns_now.val() && (self.reserved.q.val() > 55);
+        self.enough.next =
+            !self.returns_now.val() && !self.shared.q.val() && (self.reserved.q.val() > 39);
         for i in 0..16 {
             self.elsewhere.parts[i].next =
                 (self.piece_block[i].val().get_bits::<SLOT>(0) != self.slot.q.val()).into();
@@ -269,7 +273,7 @@ impl Logic for Planner {
                 self.issue_close.next = !self.on_the_way.val();
             } else if !self.need.val().any() {
                 self.issue_beat.next = self.room.val();
-            } else if self.half_full.val() {
+            } else if self.enough.val() {
                 // Answers that are on the way belong to this window. Of blocks that have an entry little is lost.
                 self.issue_close.next = true;
             } else if self.reserved.q.val() < 112 {
@@ -330,6 +334,7 @@ impl Logic for Planner {
             if self.piece_request_end.val() && self.piece_end.val() {
                 self.begun.d.next = false;
                 self.returns.d.next = false;
+                self.shared.d.next = true;
             }
             for i in 0..16 {
                 if self.piece_used.val().get_bit(i) {
@@ -379,6 +384,7 @@ impl Logic for Planner {
             self.beats.d.next = 0.into();
             self.reserved.d.next = 0.into();
             self.after_end.d.next = false;
+            self.shared.d.next = false;
         }
 
         self.ask.next = self.issue_question.val() || self.issue_probe.val();
@@ -408,6 +414,7 @@ impl Logic for Planner {
             self.beats.d.next = 0.into();
             self.idle.d.next = 0.into();
             self.after_end.d.next = false;
+            self.shared.d.next = false;
             self.returns.d.next = false;
             self.begun.d.next = false;
             self.late.d.next = 0.into();

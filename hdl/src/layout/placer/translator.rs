@@ -3,9 +3,9 @@
 //! The words that lanes have collected go to the window's word memory, which has two halves: one for even lanes, one
 //! for odd ones. Each half takes one entry a cycle; the words of all its lanes that wait with the same entry go
 //! together. The highest lane that waits goes first: columns of variable length, whose blocks change most often,
-//! usually stand behind those of fixed width. Pieces are not taken while a lane that still waits is to take another
-//! block, or to go back to one; the highest lane of each half that waits may, because its words are taken. The last
-//! placed beat is held back until it is known whether its window ends with it.
+//! usually stand behind those of fixed width. Words of two entries can wait in each lane. Pieces are not taken while a
+//! lane in which both wait is to take another block, or to go back to one; nor is the end of a window while one does. The
+//! last placed beat is held back until it is known whether its window ends with it.
 
 use super::lane::Lane;
 use super::{BACK, FIELDS, LANES, NUMBERS, PIECES, PLACED, SHAPE, SLOT, SLOTS_AT};
@@ -72,9 +72,8 @@ pub struct Translator {
     pub forget: Signal<In, Bits<2>>,
 
     lanes: [Lane; LANES],
-    waiting: Pack<LANES, 1, LANES>,
-    /// Lanes that wait and are not the last ones of their halves.
-    remain: Pack<LANES, 1, LANES>,
+    /// Lanes in which words of two entries wait.
+    full: Pack<LANES, 1, LANES>,
     close: Signal<Local, Bit>,
     stalled: Signal<Local, Bit>,
     go: Signal<Local, Bit>,
@@ -130,22 +129,19 @@ pub struct Translator {
 }
 
 impl Translator {
-    /// A lane that waits cannot take another block, unless its words are taken now, nor can the window close.
+    /// A lane that is full cannot take another block, nor can the window close.
     #[hdl_gen]
     fn advance(&mut self) {
-        for k in 0..8 {
-            for h in 0..2 {
-                self.remain.parts[k * 2 + h].next =
-                    (self.lanes[k * 2 + h].waiting.val() && !self.last[h].val().get_bit(k)).into();
-            }
+        for i in 0..16 {
+            self.full.parts[i].next = self.lanes[i].full.val().into();
         }
         self.back.next = 0.into();
         if self.in_valid.val() {
             self.back.next = self.in_pieces.val().get_bits::<LANES>(BACK);
         }
-        self.stalled.next = ((self.answer_lanes.val() | self.back.val()) & self.remain.whole.val())
+        self.stalled.next = ((self.answer_lanes.val() | self.back.val()) & self.full.whole.val())
             .any()
-            || (self.in_close.val() && (self.waiting.whole.val().any() || self.ended.q.val()));
+            || (self.in_close.val() && (self.full.whole.val().any() || self.ended.q.val()));
         self.go.next = !self.stalled.val();
         self.step.next = self.go.val();
         self.close.next = self.in_close.val() && self.go.val();
@@ -166,10 +162,11 @@ impl Translator {
             self.lanes[i].offset.next = self.in_pieces.val().get_bits::<8>(i * 8);
             self.lanes[i].len.next = self.in_pieces.val().get_bits::<7>(i * 7 + 128);
             self.lanes[i].close.next = self.in_close.val();
-            self.waiting.parts[i].next = self.lanes[i].waiting.val().into();
             self.rams.parts[i].next = self.lanes[i].ram.val();
-            self.draining.parts[i].next = (self.lanes[i].waiting.val()
+            self.draining.parts[i].next = ((self.lanes[i].waiting.val()
                 && (self.lanes[i].waiting_entry.val().get_bit(7) == self.ended_parity.q.val()))
+                || (self.lanes[i].full.val()
+                    && (self.lanes[i].behind_parity.val() == self.ended_parity.q.val())))
             .into();
         }
     }
@@ -341,9 +338,9 @@ impl Translator {
 impl Logic for Translator {
     #[hdl_gen]
     fn update(&mut self) {
-        self.find_last();
         self.advance();
         self.tell_lanes();
+        self.find_last();
         self.flush();
         self.merge_words();
         self.end_window();

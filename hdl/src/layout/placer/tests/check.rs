@@ -37,10 +37,15 @@ impl Input {
     }
 }
 
+/// Blocks of a window of one request that returns to none.
+pub const EARLY: usize = 40;
+
 /// Follows requests and windows: whether requests return to blocks, and so how many a window may have.
 #[derive(Default)]
 struct Request {
     returns: bool,
+    /// A request has ended in the present window.
+    shared: bool,
     dest: Option<u64>,
     /// Slot of the block that was asked for last.
     slot: u64,
@@ -54,7 +59,7 @@ impl Request {
         let dest = input.fields["dest"];
         self.returns |= input.chunk.is_some() || self.dest.is_some_and(|before| before != dest);
         self.dest = Some(dest);
-        if self.returns { 112 } else { 56 }
+        if self.returns || self.shared { 112 } else { EARLY }
     }
 
     /// The blocks that are asked for in the present window so that each lane has its own, in order: each once, for the
@@ -81,6 +86,7 @@ impl Request {
     fn end(&mut self, input: &Input) {
         if input.fields["request_end"] == 1 {
             (self.returns, self.dest) = (false, None);
+            self.shared = true;
         }
     }
 }
@@ -94,7 +100,7 @@ fn may_end(window: &Window, request: &Request, input: &Input, piece: usize, most
     let asked = request.asked(&input.blocks(piece));
     let full = match most {
         // Whether the window has blocks that are asked for is not looked at.
-        56 => !asked.is_empty() && had + asked.len() + ON_THE_WAY > most,
+        EARLY => !asked.is_empty() && had + asked.len() + ON_THE_WAY > most,
         _ => {
             let others = asked.iter().filter(|block| !window.blocks.contains(block)).count();
             others > 0 && had + others > most
@@ -193,7 +199,7 @@ pub fn check(
             next += 1;
             assert_eq!(beat.beat_end, piece + 1 == pieces, "{input:?} {beat:?}");
             assert_eq!(beat.fields, input.fields, "what passes through");
-            let most = request.most_blocks(input);
+            let mut most = request.most_blocks(input);
             if begins {
                 let before = &mut windows[index - 1];
                 let may = may_end(before, &request, input, piece, most);
@@ -201,6 +207,8 @@ pub fn check(
                 // The beat may have asked for blocks before it moved on.
                 before.most = most.max(before.most);
                 request.known.clear();
+                request.shared = false;
+                most = request.most_blocks(input);
             }
             request.place(&input.blocks(piece));
             let had = windows[index].blocks.len();

@@ -7,7 +7,7 @@ use super::Placer;
 use crate::layout::windows::WINDOW_COUNT;
 use crate::request::DEST_COUNT;
 use crate::testing;
-use check::{Box, Input, Placed, Window, check};
+use check::{Box, EARLY, Input, Placed, Window, check};
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use drdma_verilated::{Library, Word};
 use std::cell::{Cell, RefCell};
@@ -414,7 +414,7 @@ fn a_row_store_asks_once_for_all_lanes() {
 #[test]
 fn random_pointers_pass_at_two_cycles_a_block() {
     let library = library();
-    for (chunk, most) in [(None, 56), (Some(104), 112)] {
+    for (chunk, most) in [(None, EARLY), (Some(104), 112)] {
         let mut random = Random::new(4);
         let mut inputs = Vec::new();
         for _ in 0..2000 {
@@ -449,7 +449,7 @@ fn beats_of_one_lane_in_other_blocks_pass_one_a_cycle() {
     inputs.push(end(&mut random));
     let run = run(&library, &inputs, CALM);
     let cycles = cycles_per_beat(&run, 500, 2000);
-    // A change of window costs about 10 cycles, one in 56 beats.
+    // A change of window costs about 10 cycles, one in 40 beats.
     assert!(cycles <= 1.25, "{cycles} cycles a beat");
 }
 
@@ -474,7 +474,7 @@ fn of_gaps_that_are_equally_wide_a_part_is_read_through_in_each_window() {
     let library = library();
     let mut random = Random::new(15);
     let mut inputs = columns(&mut random, 3000, &[(0x10_0000, 32, 128)], 1.0);
-    // A window of 56 blocks is too short to have both.
+    // A window of 40 blocks is too short to have both.
     inputs[0].chunk = Some(112);
     let run = run(&library, &inputs, Settings { mean: 256, ..CALM });
     assert!(run.windows.len() > 10);
