@@ -16,8 +16,8 @@
 //! A request *returns* to blocks once it has begun a chunk, or had a beat of a second destination, or one whose lanes all
 //! know their blocks, of which one lies in another slot than the block that was asked for last. As long as it does not,
 //! a window is full at 40 blocks, and is closed at once. Nothing but its last block is asked for again then, its bytes are
-//! gathered sooner, and nine such windows are in use instead of four. A window in which a request has ended takes all
-//! blocks that fit it, because small requests that follow may share its blocks.
+//! gathered sooner, and nine such windows are in use instead of four. A window that has a whole request takes all blocks
+//! that fit it, because small requests that follow may share its blocks.
 //!
 //! A question is only asked if an entry is left even if every question on the way gets a new one. When the directory is
 //! full, a *probe* asks without the right to a new entry. If it fails, the window is closed, and the pieces are placed
@@ -155,7 +155,9 @@ pub struct Planner {
     returns_now: Signal<Local, Bit>,
     /// Lanes whose block lies in another slot than the one that was asked for last.
     elsewhere: Pack<LANES, 1, LANES>,
-    /// A request has ended in the window.
+    /// The present request, or the last one, has begun in the window.
+    begun_here: DFF<Bit>,
+    /// A whole request is in the window.
     shared: DFF<Bit>,
     /// The window has as many blocks as one request takes that does not return to blocks.
     enough: Signal<Local, Bit>,
@@ -334,7 +336,11 @@ impl Logic for Planner {
             if self.piece_request_end.val() && self.piece_end.val() {
                 self.begun.d.next = false;
                 self.returns.d.next = false;
-                self.shared.d.next = true;
+                self.shared.d.next =
+                    self.shared.q.val() || self.begun_here.q.val() || !self.begun.q.val();
+            }
+            if !self.begun.q.val() {
+                self.begun_here.d.next = true;
             }
             for i in 0..16 {
                 if self.piece_used.val().get_bit(i) {
@@ -385,6 +391,7 @@ impl Logic for Planner {
             self.reserved.d.next = 0.into();
             self.after_end.d.next = false;
             self.shared.d.next = false;
+            self.begun_here.d.next = false;
         }
 
         self.ask.next = self.issue_question.val() || self.issue_probe.val();
@@ -415,6 +422,7 @@ impl Logic for Planner {
             self.idle.d.next = 0.into();
             self.after_end.d.next = false;
             self.shared.d.next = false;
+            self.begun_here.d.next = false;
             self.returns.d.next = false;
             self.begun.d.next = false;
             self.late.d.next = 0.into();

@@ -44,7 +44,9 @@ pub const EARLY: usize = 40;
 #[derive(Default)]
 struct Request {
     returns: bool,
-    /// A request has ended in the present window.
+    /// The present request has begun in the present window.
+    begun_here: bool,
+    /// A whole request is in the present window.
     shared: bool,
     dest: Option<u64>,
     /// Slot of the block that was asked for last.
@@ -58,6 +60,7 @@ impl Request {
     fn most_blocks(&mut self, input: &Input) -> usize {
         let dest = input.fields["dest"];
         self.returns |= input.chunk.is_some() || self.dest.is_some_and(|before| before != dest);
+        self.begun_here |= self.dest.is_none();
         self.dest = Some(dest);
         if self.returns || self.shared { 112 } else { EARLY }
     }
@@ -86,7 +89,8 @@ impl Request {
     fn end(&mut self, input: &Input) {
         if input.fields["request_end"] == 1 {
             (self.returns, self.dest) = (false, None);
-            self.shared = true;
+            self.shared |= self.begun_here;
+            self.begun_here = false;
         }
     }
 }
@@ -199,6 +203,7 @@ pub fn check(
             next += 1;
             assert_eq!(beat.beat_end, piece + 1 == pieces, "{input:?} {beat:?}");
             assert_eq!(beat.fields, input.fields, "what passes through");
+            let is_first = request.dest.is_none();
             let mut most = request.most_blocks(input);
             if begins {
                 let before = &mut windows[index - 1];
@@ -208,6 +213,7 @@ pub fn check(
                 before.most = most.max(before.most);
                 request.known.clear();
                 request.shared = false;
+                request.begun_here = is_first;
                 most = request.most_blocks(input);
             }
             request.place(&input.blocks(piece));

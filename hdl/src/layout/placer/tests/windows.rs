@@ -57,39 +57,69 @@ fn blocks_of_two_requests(library: &Library, change: impl Fn(&mut [Input])) -> V
 fn a_window_of_a_request_that_returns_to_no_block_is_full_at_40() {
     let library = library();
     let dest = |beat: &mut Input, dest| beat.fields.insert("dest", dest);
-    // The second request begins in the first one's last window, which may be full.
+    // The second request begins in the first one's last window.
     let alone = blocks_of_two_requests(&library, |_| ());
-    assert_eq!(alone, [40, 40, 40, 112, 40, 28]);
+    assert_eq!(alone, [40, 40, 40, 40, 40, 40, 40, 20]);
     let chunk = blocks_of_two_requests(&library, |beats| beats[0].chunk = Some(50));
-    assert_eq!(chunk, [112, 112, 40, 36], "a chunk");
+    assert_eq!(chunk, [112, 40, 40, 40, 40, 28], "a chunk");
     let turn = blocks_of_two_requests(&library, |beats| {
         dest(&mut beats[39], 1);
     });
-    assert_eq!(turn, [112, 112, 40, 36], "a turn of another destination");
+    assert_eq!(turn, [112, 40, 40, 40, 40, 28], "a turn of another destination");
     let late = blocks_of_two_requests(&library, |beats| {
         dest(&mut beats[40], 1);
     });
-    assert_eq!(late, [112, 112, 40, 36], "the beat that does not fit is of another destination");
+    assert_eq!(
+        late,
+        [112, 40, 40, 40, 40, 28],
+        "the beat that does not fit is of another destination"
+    );
     let later = blocks_of_two_requests(&library, |beats| {
         dest(&mut beats[41], 1);
     });
-    assert_eq!(later, [40, 112, 40, 40, 40, 28], "one that comes after the first window");
+    assert_eq!(later, [40, 110, 40, 40, 40, 30], "one that comes after the first window");
     let other = blocks_of_two_requests(&library, |beats| {
         beats.iter_mut().for_each(|beat| {
             dest(beat, 1);
         });
     });
-    assert_eq!(other, [40, 40, 40, 112, 40, 28], "the next request's destination is no second one");
+    assert_eq!(
+        other,
+        [40, 40, 40, 40, 40, 40, 40, 20],
+        "the next request's destination is no second one"
+    );
     // The first lane knows the blocks to which these beats return.
     let to = |beats: &mut [Input], back: usize| {
         beats[30].fragments = beats[30 - back].fragments.clone();
     };
     let returns = blocks_of_two_requests(&library, |beats| to(beats, 2));
-    assert_eq!(returns, [112, 112, 40, 35], "a beat that returns to another block than the last");
+    assert_eq!(
+        returns,
+        [112, 40, 40, 40, 40, 27],
+        "a beat that returns to another block than the last"
+    );
     let same = blocks_of_two_requests(&library, |beats| to(beats, 1));
-    assert_eq!(same, [40, 40, 40, 112, 40, 27], "the last block");
+    assert_eq!(same, [40, 40, 40, 40, 40, 40, 40, 19], "the last block");
     let asks = blocks_of_two_requests(&library, |beats| to(beats, 10));
-    assert_eq!(asks, [40, 40, 40, 112, 40, 27], "a block that its lane does not know any more");
+    assert_eq!(
+        asks,
+        [40, 40, 40, 40, 40, 40, 40, 19],
+        "a block that its lane does not know any more"
+    );
+}
+
+#[test]
+fn requests_of_a_block_each_fill_a_whole_window() {
+    let library = library();
+    let mut random = Random::new(19);
+    let mut inputs: Vec<_> =
+        (0..200).map(|block| input(&mut random, &[(0x10_0000 + 512 * block, 8)])).collect();
+    for beat in &mut inputs {
+        beat.fields.insert("request_end", 1);
+    }
+    let run = run(&library, &inputs, CALM);
+    let blocks: Vec<_> = run.windows.iter().map(|window| window.blocks.len()).collect();
+    assert_eq!(blocks, [112, 88]);
 }
 
 /// Rows of four columns of 64 B, a beat for each value: every column returns to its block three times.
