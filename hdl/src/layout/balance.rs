@@ -10,8 +10,12 @@
 //! which is 24 B above that mean. It moves the *gap* by 16 B when the sum is far off: up below -16 KiB, down above 64
 //! KiB. Each read also moves the sum 40 B towards 0, so that the gap stays while the mean of the reads is between 16 B
 //! less and 64 B more than the balance. The gap goes down later and more slowly than up, because reads that are too
-//! short cost more than reads that are too long: where all gaps are equally wide, one gap is right for all of them or
-//! for none, and alternating has the cost of the worse of both.
+//! short cost more than reads that are too long.
+//!
+//! Where all gaps are equally wide, they are all read through or none is: a step down makes all reads too short, and the
+//! gap goes up again. A gap from which it went up is therefore remembered as too narrow. The step down to it is tried
+//! anew only when the sum has been far above for the 2nd time, then for the 4th and from then on for the 8th time. When
+//! reads turn out to be too long at that gap, it is forgotten.
 //!
 //! **Throughput.** Two reads a cycle, one of each port.
 //!
@@ -72,6 +76,15 @@ pub struct Balance {
     read: DFF<Bit>,
     sum: DFF<Bits<SUM>>,
     steps: DFF<Bits<5>>,
+    /// A gap that was too narrow, in steps; 0: none.
+    narrow: DFF<Bits<5>>,
+    /// Times that a step down to it is put off, and times that it was.
+    patience: DFF<Bits<3>>,
+    waited: DFF<Bits<3>>,
+    /// The sum was last far below.
+    rising: DFF<Bit>,
+    /// The step down is not put off.
+    falls: Signal<Local, Bit>,
     high: Signal<Local, Bit>,
     low: Signal<Local, Bit>,
     decay: Signal<Local, Bits<SUM>>,
@@ -126,11 +139,36 @@ impl Logic for Balance {
         if self.high.val() || self.low.val() {
             self.sum.d.next = 0.into();
         }
-        if self.high.val() && (self.steps.q.val() != 1) {
-            self.steps.d.next = self.steps.q.val() - 1;
+        self.falls.next = (self.steps.q.val() != self.narrow.q.val() + 1)
+            || (self.waited.q.val() == self.patience.q.val());
+        if self.high.val() {
+            self.rising.d.next = false;
+            self.waited.d.next = self.waited.q.val() + 1;
+            if self.falls.val() {
+                self.waited.d.next = 0.into();
+            }
+            if self.falls.val() && (self.steps.q.val() != 1) {
+                self.steps.d.next = self.steps.q.val() - 1;
+            }
+            if self.steps.q.val() <= self.narrow.q.val() {
+                self.narrow.d.next = 0.into();
+                self.patience.d.next = 0.into();
+            }
         }
-        if self.low.val() && (self.steps.q.val() != WIDEST) {
-            self.steps.d.next = self.steps.q.val() + 1;
+        if self.low.val() {
+            self.rising.d.next = true;
+            if self.steps.q.val() != WIDEST {
+                self.steps.d.next = self.steps.q.val() + 1;
+            }
+            // Reads that were planned before the gap went up may move it up further.
+            if !self.rising.q.val() {
+                self.waited.d.next = 0.into();
+                self.narrow.d.next = self.steps.q.val();
+                self.patience.d.next = 1.into();
+                if self.narrow.q.val() == self.steps.q.val() {
+                    self.patience.d.next = (self.patience.q.val() << 1) | 1;
+                }
+            }
         }
         self.gap.next = bit_cast::<13, 5>(self.steps.q.val()) << 4;
         if !self.mean.val().any() {
@@ -145,6 +183,10 @@ impl Logic for Balance {
             self.held.d.next = false;
             self.sum.d.next = 0.into();
             self.steps.d.next = START.into();
+            self.narrow.d.next = 0.into();
+            self.patience.d.next = 0.into();
+            self.waited.d.next = 0.into();
+            self.rising.d.next = false;
         }
     }
 }
@@ -155,16 +197,23 @@ mod tests {
     use crate::testing;
     use drdma_verilated::Library;
     use drdma_verilated::testbench::{Bench, Random};
+    use std::collections::VecDeque;
 
     fn library() -> Library {
         testing::library("balance", Balance::default)
     }
 
     /// The sum and the gap that reads lead to, by the definition.
+    #[derive(Default)]
     struct Expected {
         mean: i64,
         sum: i64,
         steps: i64,
+        /// The gap that was too narrow, and how often the step down to it is, and was, put off.
+        narrow: i64,
+        patience: i64,
+        waited: i64,
+        rising: bool,
     }
 
     impl Expected {
@@ -173,10 +222,27 @@ mod tests {
             let off = |len: &i64| len - (self.mean + 24) * ((len + 511) / 512);
             self.sum += lens.iter().map(off).sum::<i64>() + if self.sum < 0 { 40 } else { -40 };
             if self.sum >= 64 << 10 {
-                (self.sum, self.steps) = (0, (self.steps - 1).max(1));
+                self.sum = 0;
+                self.rising = false;
+                if self.steps == self.narrow + 1 && self.waited < self.patience {
+                    self.waited += 1;
+                    return;
+                }
+                self.waited = 0;
+                if self.steps <= self.narrow {
+                    (self.narrow, self.patience) = (0, 0);
+                }
+                self.steps = (self.steps - 1).max(1);
             }
             if self.sum < -(16 << 10) {
-                (self.sum, self.steps) = (0, (self.steps + 1).min(31));
+                self.sum = 0;
+                if !self.rising {
+                    let again = self.narrow == self.steps;
+                    self.patience = if again { (2 * self.patience + 1).min(7) } else { 1 };
+                    (self.narrow, self.waited) = (self.steps, 0);
+                }
+                self.rising = true;
+                self.steps = (self.steps + 1).min(31);
             }
         }
     }
@@ -200,7 +266,7 @@ mod tests {
             let mut random = Random::new(seed);
             let mut bench = Bench::new(library.instance(seed), seed);
             bench.set("mean", mean as u64);
-            let mut expected = Expected { mean, sum: 0, steps: 6 };
+            let mut expected = Expected { mean, steps: 6, ..Expected::default() };
             let mut seen = [false; 32];
             for round in 0..12_000 {
                 // Times of short reads, of long ones, and of both.
@@ -217,6 +283,27 @@ mod tests {
             }
             assert!(mean != 256 || seen[1..].iter().all(|seen| *seen), "{seen:?}");
         }
+    }
+
+    /// Rows of 32 B, 64 B apart: read through all gaps, reads have 480 B; through none, 32 B. Reads are planned some
+    /// time before they are made.
+    #[test]
+    fn gaps_that_are_equally_wide_are_seldom_found_too_narrow() {
+        let mut bench = Bench::new(library().instance(1), 1);
+        bench.set("mean", 256);
+        bench.limit(300_000);
+        let mut planned = VecDeque::from([480; 200]);
+        let mut rows = [0, 0];
+        for _ in 0..40_000 {
+            planned.push_back(if bench.get("gap") >= 32 { 480 } else { 32 });
+            let len = planned.pop_front().expect("200 reads wait");
+            rows[usize::from(len == 480)] += (len + 32) / 64;
+            reads(&mut bench, [Some(len), None]);
+        }
+        let [short, long] = rows;
+        println!("{short} rows by short reads, {long} by long ones");
+        // A row of a short read needs one of 64 tags; one of a long read 60 B of 16 KiB, a quarter of that.
+        assert!(short > 0 && 64 * short < long, "{short} rows by short reads, {long} by long ones");
     }
 
     #[test]
