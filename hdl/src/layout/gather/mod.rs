@@ -16,8 +16,8 @@
 //! four of 128 bytes. Where a quad needs different words through a port it takes turns.
 //!
 //! A beat that has bytes, but none of them in the memory, has bytes that the sequencer has made (`made`), or that stand
-//! in its request: `inline_write` has brought them; they are kept by slot and read as the beat leaves. A beat with
-//! bytes in the memory, but without its first one there, begins with 4 bytes that the sequencer has made.
+//! in its request: `inline_write` has brought them; they are kept by slot and read as the beat leaves. Up to 4 bytes
+//! side by side of a beat that are not in the memory are ones that the sequencer has made, wherever they stand.
 //!
 //! Contract: up to a beat a cycle, in order; a beat follows its addresses after 10 cycles; may stall at any time. With
 //! fewer than 16 `words`, a beat of w words (quads with a byte) takes ceil(w / `words`) cycles in stage `p`, and so
@@ -80,20 +80,20 @@ struct Note {
     left_out: Bit,
     /// The part's payload stands in the request.
     inline: Bit,
-    /// The beat's first byte is in none of its parts, and this is the last one.
-    headless: Bit,
+    /// Bytes of the beat that are in none of its parts, a bit each; this is the last part.
+    holes: Bits<64>,
+    /// Some byte is in none of its parts.
+    holed: Bit,
+    /// Bit `k`: the position of the first of these bytes is `k + 1` behind a multiple of 4.
+    turn: Bits<3>,
 }
 
 /// Bits of a [`Note`].
-const NOTE: usize = 138 + DEST_COUNT;
+const NOTE: usize = <Note as Synth>::BITS;
 /// Bits of a count of beats with made bytes that wait: twice as many as a window has beats, so that a window that is
 /// not closed never has all of them.
 const MADE: usize = 12;
 const MADE_COUNT: usize = MADE + 1;
-/// Bits of the bytes that are made for a beat, at most.
-const MADE_BITS: u64 = 32;
-/// Bytes of a beat that are made before those in the memory.
-const LEAD_MASK: u64 = 0xf;
 /// Beats that can be at work at once.
 const ROOM: u64 = 32;
 
@@ -213,9 +213,18 @@ pub struct Gather {
     /// Words of the beat that are read in this cycle and later ones.
     p_words: DFF<Bits<5>>,
     carry: DFF<Bit>,
-    /// An earlier part of the beat has its first byte.
-    begun: DFF<Bit>,
-    p_begun: Signal<Local, Bit>,
+    /// Bytes that earlier parts of the beat have in the memory.
+    seen: DFF<Bits<64>>,
+    p_seen: Signal<Local, Bits<64>>,
+    /// Bytes of the beat, if it ends.
+    p_whole: Signal<Local, Bits<64>>,
+    /// Bytes of the beat that are in none of its parts, and the first ones of those that stand side by side.
+    p_holes: Signal<Local, Bits<64>>,
+    p_starts: Signal<Local, Bits<64>>,
+    p_turn: Pack<3, 1, 3>,
+    /// Every fourth position from position 1, 2 or 3 on.
+    #[init(std::array::from_fn(|k| Constant::new((0x2222_2222_2222_2222_u64 << k).to_bits())))]
+    fourths: [Constant<Bits<64>>; 3],
     p_ready: Signal<Local, Bit>,
     p_clear: Signal<Local, Bit>,
     p_last: Signal<Local, Bit>,
@@ -251,6 +260,10 @@ pub struct Gather {
     #[init(Fifo::new(RamStyle::Block))]
     made_bytes: Fifo<32, MADE, MADE_COUNT>,
     is_made: Signal<Local, Bit>,
+    /// The made bytes, each in the place that its position has among four.
+    turned: Signal<Local, Bits<32>>,
+    /// The payload with the made bytes.
+    mended: Pack<64, 8, 512>,
     unused: Signal<Local, Bits<MADE_COUNT>>,
     #[init(Constant::new(u64::MAX.into()))]
     ones_64: Constant<Bits<64>>,
@@ -341,16 +354,26 @@ impl Gather {
             && !self.p_side.q.val().message_end
             && !self.p_side.q.val().request_end
             && !self.p_side.q.val().dest_end;
-        // A beat that has bytes, and none of them in the memory, or not the first one.
-        self.p_begun.next = self.begun.q.val() || self.p_mask.q.val().get_bit(0);
+        // A beat that has bytes, and none or not all of them in the memory.
+        self.p_seen.next = self.seen.q.val() | self.p_mask.q.val();
         self.p_inline.next = !self.p_mask.q.val().any()
             && (self.p_side.q.val().bytes != 0)
             && self.p_beat_end.q.val();
         self.note.next.inline = self.p_inline.val();
-        self.note.next.headless =
-            self.p_mask.q.val().any() && !self.p_begun.val() && self.p_beat_end.q.val();
+        self.p_whole.next = 0.into();
+        if self.p_beat_end.q.val() {
+            self.p_whole.next = self.ones_64.val() >> (bits::<7>(64) - self.p_side.q.val().bytes);
+        }
+        self.p_holes.next = self.p_whole.val() & !self.p_seen.val();
+        self.p_starts.next = self.p_holes.val() & !(self.p_holes.val() << 1);
+        for k in 0..3 {
+            self.p_turn.parts[k].next = (self.p_starts.val() & self.fourths[k].val()).any().into();
+        }
+        self.note.next.holes = self.p_holes.val();
+        self.note.next.holed = self.p_holes.val().any();
+        self.note.next.turn = self.p_turn.whole.val();
         if self.p_inline.val() {
-            self.note.next.mask = self.ones_64.val() >> (bits::<7>(64) - self.p_side.q.val().bytes);
+            self.note.next.mask = self.p_whole.val();
         }
         self.notes.write_enable.next = self.p_take.val();
         self.notes.write_address.next = self.newest.q.val().get_bits::<5>(0);
@@ -359,7 +382,10 @@ impl Gather {
         if self.p_take.val() {
             self.carry.d.next =
                 !self.p_beat_end.q.val() && (self.carry.q.val() || self.failures.failed.val());
-            self.begun.d.next = !self.p_beat_end.q.val() && self.p_begun.val();
+            self.seen.d.next = self.p_seen.val();
+            if self.p_beat_end.q.val() {
+                self.seen.d.next = 0.into();
+            }
             self.newest.d.next = self.newest.q.val() + 1;
             self.ends.d.next = self.ends.q.val().replace_bit(
                 self.newest.q.val().get_bits::<5>(0).index(),
@@ -417,6 +443,33 @@ impl Gather {
         }
     }
 
+    /// Puts the made bytes where the beat has none of the memory.
+    #[hdl_gen]
+    fn mend_beat(&mut self) {
+        self.turned.next = self.made_bytes.out_data.val();
+        if self.left.record.val().turn.get_bit(0) {
+            self.turned.next =
+                (self.made_bytes.out_data.val() << 8) | (self.made_bytes.out_data.val() >> 24);
+        }
+        if self.left.record.val().turn.get_bit(1) {
+            self.turned.next =
+                (self.made_bytes.out_data.val() << 16) | (self.made_bytes.out_data.val() >> 16);
+        }
+        if self.left.record.val().turn.get_bit(2) {
+            self.turned.next =
+                (self.made_bytes.out_data.val() << 24) | (self.made_bytes.out_data.val() >> 8);
+        }
+        for k in 0..16 {
+            for j in 0..4 {
+                self.mended.parts[k * 4 + j].next =
+                    self.data.whole.val().get_bits::<8>(k * 32 + j * 8);
+                if self.left.record.val().holes.get_bit(k * 4 + j) {
+                    self.mended.parts[k * 4 + j].next = self.turned.val().get_bits::<8>(j * 8);
+                }
+            }
+        }
+    }
+
     /// The output. A beat that only ended its window is left out.
     #[hdl_gen]
     fn give_beat(&mut self) {
@@ -424,12 +477,13 @@ impl Gather {
         self.leaving.next = self.out_free.val() && (self.leave.q.val() != self.complete[3].q.val());
         self.notes.read_address[0].next = self.leave.q.val().get_bits::<5>(0);
         self.left.bits.next = self.notes.read_data[0].val();
+        self.mend_beat();
         if self.out_free.val() {
             self.out_valid.d.next = false;
         }
         self.makes.read_address[0].next = self.left.record.val().slot;
-        self.is_made.next = (self.left.record.val().inline || self.left.record.val().headless)
-            && self.makes.read_data[0].val().get_bit(0);
+        self.is_made.next =
+            self.left.record.val().holed && self.makes.read_data[0].val().get_bit(0);
         self.made_bytes.out_ready.next = self.leaving.val() && self.is_made.val();
         if self.leaving.val() {
             self.leave.d.next = self.leave.q.val() + 1;
@@ -437,12 +491,9 @@ impl Gather {
             self.left.record.share(&mut self.out.d);
             self.out.d.next.data = self.data.whole.val();
             self.out_inline.d.next = self.left.record.val().inline && !self.is_made.val();
-            if self.is_made.val() && self.left.record.val().headless {
-                self.out.d.next.mask = self.left.record.val().mask | LEAD_MASK;
-            }
             if self.is_made.val() {
-                self.out.d.next.data = ((self.data.whole.val() >> MADE_BITS) << MADE_BITS)
-                    | bit_cast::<512, 32>(self.made_bytes.out_data.val());
+                self.out.d.next.mask = self.left.record.val().mask | self.left.record.val().holes;
+                self.out.d.next.data = self.mended.whole.val();
             }
         }
         if self.p_take.val() && !self.leaving.val() {
@@ -505,7 +556,7 @@ impl Logic for Gather {
             self.windows.d.next = 0.into();
             self.p_valid.d.next = false;
             self.carry.d.next = false;
-            self.begun.d.next = false;
+            self.seen.d.next = 0.into();
             self.room.d.next = ROOM.into();
             self.newest.d.next = 0.into();
             self.oldest.d.next = 0.into();

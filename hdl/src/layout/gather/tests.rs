@@ -2,6 +2,7 @@ use crate::layout::windows::WINDOW_COUNT;
 use crate::request::DEST_COUNT;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use drdma_verilated::testbench::{Beat, Bench, Random, STALLS};
 use drdma_verilated::{Library, Word};
@@ -44,8 +45,8 @@ struct Part {
     beat_end: bool,
     places: Places,
     side: Beat,
-    /// An earlier part of the beat has its first byte.
-    headed: bool,
+    /// Positions of the bytes that the sequencer has made, if this is the last part of the beat.
+    hole: Range<usize>,
 }
 
 impl Part {
@@ -55,7 +56,7 @@ impl Part {
         FIELDS.iter().for_each(|(name, _)| side.set(*name, 0_u64));
         FLAGS.iter().for_each(|name| side.set(*name, 0_u64));
         side.set("bytes", places.iter().flatten().count() as u64);
-        Self { window, window_end: false, beat_end: true, places, side, headed: false }
+        Self { window, window_end: false, beat_end: true, places, side, hole: 0..0 }
     }
 
     /// The part as an input of the block; places of positions without a byte have any value.
@@ -75,22 +76,10 @@ impl Part {
         beat
     }
 
-    /// Number of bytes at the beginning of the beat that the sequencer has made.
-    fn made(&self) -> usize {
-        if self.side.u64("slot") != MAKER || !self.beat_end || self.headed {
-            return 0;
-        }
-        match self.is_inline() {
-            true => self.side.u64("bytes") as usize,
-            false if self.places[0].is_none() && self.places.iter().any(Option::is_some) => 4,
-            false => 0,
-        }
-    }
-
     /// True if the beat's bytes stand in the request.
     fn is_inline(&self) -> bool {
         let none = self.places.iter().all(Option::is_none);
-        none && self.beat_end && self.side.u64("bytes") != 0
+        none && self.beat_end && self.side.u64("bytes") != 0 && self.hole.is_empty()
     }
 
     /// True if the beat carries nothing but the end of its window.
@@ -121,8 +110,11 @@ fn expected(parts: &[Part], windows: &[Failures], memory: &[u8]) -> Vec<(Word, b
         if part.is_inline() {
             data = inline(part.side.u64("slot"));
         }
-        if part.made() > 0 {
-            data.set_bits(0, 32, &Word::from(made(number)));
+        if !part.hole.is_empty() {
+            let bytes = made(number).to_le_bytes();
+            for (p, byte) in part.hole.clone().zip(bytes) {
+                data.set_bits(8 * p, 8, &Word::from(u64::from(byte)));
+            }
             number += 1;
         }
         if !part.is_void() {
@@ -182,16 +174,16 @@ fn parts(random: &mut Random, windows: usize) -> Vec<Part> {
                 part.side.set(name, random.word(width));
             }
             part.side.set("bytes", random.below(65));
-            // Made bytes: up to four, or four and further ones in the memory.
+            // Made bytes: up to four, alone, or anywhere among those in the memory.
             if part.side.u64("slot") == MAKER || random.chance(0.3) {
                 part.side.set("slot", MAKER);
-                part.side.set("bytes", 1 + random.below(4));
-                if part.places.iter().any(Option::is_some) {
-                    part.places.rotate_right(4);
-                    part.places[..4].fill(None);
-                    part.places[4].get_or_insert(8);
-                    part.side.set("bytes", 64_u64);
-                }
+                let made = 1 + random.below(4) as usize;
+                let others = part.places.iter().flatten().count().min(64 - made);
+                part.places[others..].fill(None);
+                let at = random.below(others as u64 + 1) as usize;
+                part.places[at..].rotate_right(made);
+                part.hole = at..at + made;
+                part.side.set("bytes", (others + made) as u64);
             }
             for name in FLAGS {
                 part.side.set(name, random.chance(0.3));
@@ -202,10 +194,9 @@ fn parts(random: &mut Random, windows: usize) -> Vec<Part> {
                 let nth = 1 + random.below(count - 1) as usize;
                 let used = (0..64).filter(|p| part.places[*p].is_some());
                 let cut = used.into_iter().nth(nth).expect("so many are used");
-                let mut first = Part { beat_end: false, ..part.clone() };
+                let mut first = Part { beat_end: false, hole: 0..0, ..part.clone() };
                 first.places[cut..].fill(None);
                 part.places[..cut].fill(None);
-                part.headed = first.places[0].is_some();
                 parts.push(first);
             }
             parts.push(part);
@@ -327,15 +318,15 @@ fn run_at(
     }
     bench.set("inline_write_valid", 0);
     // The bytes of a beat are made before it.
-    let count = parts.iter().filter(|part| part.made() > 0).count() as u64;
+    let count = parts.iter().filter(|part| !part.hole.is_empty()).count() as u64;
     let bytes = |number| Beat::from([("slot", MAKER), ("data", made(number))]);
     bench.send_all(makes, (0..count).map(bytes).collect::<Vec<_>>());
     bench.run_until(|bench| bench.sent_at(makes).len() as u64 == count);
     bench.send_all(input, parts.iter().map(|part| part.beat(&mut random)).collect::<Vec<_>>());
     let expected = expected(parts, windows, memory);
-    let bytes = |part: &Part| match part.is_inline() {
-        true => part.side.u64("bytes") as usize,
-        false => part.made(),
+    let others = |part: &Part| match part.is_inline() {
+        true => 0..part.side.u64("bytes") as usize,
+        false => part.hole.clone(),
     };
     bench.run_until_received(output, expected.len());
     bench.run(20);
@@ -346,7 +337,7 @@ fn run_at(
             let there = beat.u64("mask") >> p & 1 == 1;
             assert_eq!(
                 there,
-                place.is_some() || p < bytes(part),
+                place.is_some() || others(part).contains(&p),
                 "seed {seed}: beat {index}, byte {p}"
             );
             let bytes = (beat.get("data").bits(8 * p, 8), data.bits(8 * p, 8));
@@ -393,8 +384,8 @@ fn payload_comes_out_in_order_whatever_the_banks() {
         let run = run(&library, seed, stalls, &parts, &vec![vec![]; 60], &memory);
         assert!(run.conflicts > 50, "seed {seed}");
         assert!(parts.iter().filter(|part| part.is_inline()).count() > 10, "seed {seed}");
-        let leads = |part: &&Part| part.made() > 0 && !part.is_inline();
-        assert!(parts.iter().filter(leads).count() > 10, "seed {seed}");
+        let within = |part: &&Part| part.hole.start > 0 && part.side.u64("bytes") > 4;
+        assert!(parts.iter().filter(within).count() > 10, "seed {seed}");
     }
 }
 

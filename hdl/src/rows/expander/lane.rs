@@ -6,10 +6,10 @@ use drdma_emit::prelude::*;
 /// Keeps one lane of every set, and computes its address: base + row * step + shift, modulo 2^64.
 ///
 /// Fully pipelined, without back-pressure. `len` belongs to the `set_read` of 2 cycles before; `row` and `shift` are
-/// given together with it, and `addr` follows them after 5 cycles.
+/// given together with it, `in_row_0` a cycle before, and `addr` follows `row` after 5 cycles.
 ///
 /// # Inputs
-/// `write*` (a lane is written), `set_read`, `row`, `shift`.
+/// `write*` (a lane is written), `set_read`, `in_row_0`, `row`, `shift`.
 ///
 /// # Outputs
 /// `len` (low 7 bits: a longer lane is cut), `step` (low 8 bits), `addr`, `start`.
@@ -29,6 +29,8 @@ pub struct Lane {
     pub write_len: Signal<In, Bits<7>>,
     /// Number of the set that a token needs.
     pub set_read: Signal<In, Bits<11>>,
+    /// The lane lies in row 0, whatever `row` is; given 1 cycle after `set_read`.
+    pub in_row_0: Signal<In, Bit>,
     /// Number of the token's row, given 2 cycles after `set_read`.
     pub row: Signal<In, Bits<32>>,
     /// Sum of pointer and offset, given 2 cycles after `set_read`.
@@ -50,7 +52,7 @@ pub struct Lane {
     base: DFF<Bits<64>>,
     stride: DFF<Bits<64>>,
     bytes: DFF<Bits<7>>,
-    in_row_0: DFF<Bits<64>>,
+    shifted: DFF<Bits<64>>,
     address: MultiplyAdd<64, 32>,
 }
 
@@ -71,15 +73,18 @@ impl Logic for Lane {
 
         self.base.d.next = self.bases.read_data.val().get_bits::<64>(0);
         self.stride.d.next = self.steps.read_data.val();
+        if self.in_row_0.val() {
+            self.stride.d.next = 0.into();
+        }
         self.bytes.d.next = self.bases.read_data.val().get_bits::<7>(64);
         self.len.next = self.bytes.q.val();
         self.step.next = bit_cast::<8, 64>(self.stride.q.val());
 
-        self.in_row_0.d.next = self.base.q.val() + self.shift.val();
+        self.shifted.d.next = self.base.q.val() + self.shift.val();
         self.address.a.next = self.stride.q.val();
         self.address.b.next = self.row.val();
-        self.address.c.next = self.in_row_0.q.val();
+        self.address.c.next = self.shifted.q.val();
         self.addr.next = self.address.sum.val();
-        self.start.next = self.in_row_0.d.val();
+        self.start.next = self.shifted.d.val();
     }
 }

@@ -7,7 +7,8 @@
 //! the lane's length, and its step.
 //!
 //! The bytes of an `inline` lane stand in the request itself: its token becomes a beat with bytes and without a
-//! fragment. The first 4 bytes of a token with `lead` are made elsewhere: the piece begins behind them.
+//! fragment. 4 bytes of a token with `lead` are made elsewhere: no fragment has their positions, before the piece of the
+//! last lane. Lane `j` of that piece lies at `base + pointer + offset`, whatever the row is.
 //!
 //! Throughput: one token a cycle. Latency: 9 cycles, or 4 for a token of row 0 with one lane, or without bytes, if no
 //! token is in the pipeline before it. The pipeline never stops: a token is taken when the FIFO at its end, 32 beats
@@ -23,7 +24,7 @@ use crate::request::DEST_COUNT;
 use drdma_emit::prelude::*;
 use lane::Lane;
 
-/// Made bytes at the beginning of a beat with `lead`.
+/// Made bytes of a beat with `lead`.
 const LEAD: u64 = 4;
 
 /// Side band of a beat: everything but its fragments.
@@ -87,14 +88,18 @@ pub struct Token {
     pub first: Bits<4>,
     /// Last lane, 0 to 15.
     pub last: Bits<4>,
-    /// The token is a piece of one lane, given by `offset` and `bytes`.
+    /// The token is a piece of one lane, given by `offset` and, without `lead`, `bytes`.
     pub piece: Bit,
     /// With `piece`: offset of the piece in its lane, in bytes.
     pub offset: Bits<32>,
     /// Bytes of the beat, 0 to 64.
     pub bytes: Bits<7>,
-    /// With `piece`: the beat begins with 4 bytes that the card makes, and the piece follows them. `bytes` counts both.
+    /// The card makes 4 bytes of the beat, which stand before those of the last lane, of which the token has a piece
+    /// of `behind` bytes at `pointer`. The lanes before it, if any, are whole and have no pointer. `bytes` counts all of
+    /// them.
     pub lead: Bit,
+    /// With `lead`: bytes of the last lane, 1 to 60.
+    pub behind: Bits<6>,
     /// Number of the row in its region.
     pub row: Bits<32>,
     /// Pointer of the row, for a pointer-mapped region.
@@ -205,16 +210,20 @@ pub struct Expander {
     piece: DFF<Bit>,
     bytes: DFF<Bits<7>>,
     lead: DFF<Bit>,
+    behind_lead: DFF<Bits<6>>,
     row: DFF<Bits<32>>,
     pointer: DFF<Bits<64>>,
     offset: DFF<Bits<32>>,
     first_2: DFF<Bits<4>>,
     last_2: DFF<Bits<4>>,
     piece_2: DFF<Bit>,
-    /// Bytes of the token's lanes.
+    /// Bytes of the token, or of the piece of its last lane.
     bytes_2: DFF<Bits<7>>,
-    /// The bytes begin behind made ones, for 2 to 4 cycles.
-    leads: [DFF<Bit>; 3],
+    /// The lane whose piece stands behind made bytes, a bit each, 1 to 5 cycles later.
+    led: Signal<Local, Bits<16>>,
+    leds: [DFF<Bits<16>>; 4],
+    /// Lanes that have a pointer, a bit each.
+    shifted: DFF<Bits<16>>,
     column: DFF<Bit>,
     column_2: DFF<Bit>,
     row_2: DFF<Bits<32>>,
@@ -245,6 +254,8 @@ pub struct Expander {
     len_pack: Pack<16, 7, 112>,
     pos_pack: Pack<16, 6, 96>,
     early_pos: Pack<16, 6, 96>,
+    /// Positions with the made bytes.
+    led_pos: Pack<16, 6, 96>,
     step_pack: Pack<16, 8, 128>,
     addr_pack: Pack<16, 64, 1024>,
     poss: DFF<Bits<96>>,
@@ -304,6 +315,7 @@ impl Expander {
         self.piece.d.next = self.token.piece.val();
         self.bytes.d.next = self.token.bytes.val();
         self.lead.d.next = self.token.lead.val();
+        self.behind_lead.d.next = self.token.behind.val();
         self.column.d.next = self.token.column.val();
         self.row.d.next = self.token.row.val();
         self.pointer.d.next = self.token.pointer.val();
@@ -315,12 +327,16 @@ impl Expander {
         self.last_2.d.next = self.last.q.val();
         self.piece_2.d.next = self.piece.q.val();
         self.bytes_2.d.next = self.bytes.q.val();
+        self.led.next = 0.into();
+        self.shifted.d.next = self.ones.val();
         if self.lead.q.val() {
-            self.bytes_2.d.next = self.bytes.q.val() - LEAD;
+            self.bytes_2.d.next = bit_cast::<7, 6>(self.behind_lead.q.val());
+            self.led.next = bits::<16>(1) << self.last.q.val();
+            self.shifted.d.next = self.led.val();
         }
-        self.leads[0].d.next = self.lead.q.val();
-        for k in 1..3 {
-            self.leads[k].d.next = self.leads[k - 1].q.val();
+        self.leds[0].d.next = self.led.val();
+        for k in 1..4 {
+            self.leds[k].d.next = self.leds[k - 1].q.val();
         }
         self.column_2.d.next = self.column.q.val();
         self.row_2.d.next = self.row.q.val();
@@ -348,11 +364,15 @@ impl Expander {
             }
             self.lanes[k].set_read.next = self.token.set.val();
             self.lanes[k].row.next = self.row_2.q.val();
-            self.lanes[k].shift.next = self.shift.q.val();
+            self.lanes[k].in_row_0.next = self.led.val().get_bit(k);
+            self.lanes[k].shift.next = 0.into();
+            if self.shifted.q.val().get_bit(k) {
+                self.lanes[k].shift.next = self.shift.q.val();
+            }
             self.len[k].d.next = 0.into();
             if self.used.val().get_bit(k) {
                 self.len[k].d.next = self.lanes[k].len.val();
-                if self.piece_2.q.val() {
+                if self.piece_2.q.val() || self.leds[0].q.val().get_bit(k) {
                     self.len[k].d.next = self.bytes_2.q.val();
                 }
             }
@@ -391,12 +411,12 @@ impl Expander {
         }
         for k in 0..16 {
             self.early_pos.parts[k].next = 0.into();
-            if self.leads[0].q.val() {
+            if self.leds[0].q.val().get_bit(k) {
                 self.early_pos.parts[k].next = LEAD.into();
             }
-            // No other lane stands before a piece.
-            if self.leads[2].q.val() {
-                self.pos_pack.parts[k].next = LEAD.into();
+            self.led_pos.parts[k].next = self.poss.q.val().get_bits::<6>(k * 6);
+            if self.leds[3].q.val().get_bit(k) {
+                self.led_pos.parts[k].next = self.poss.q.val().get_bits::<6>(k * 6) + LEAD;
             }
         }
         for k in 0..16 {
@@ -426,7 +446,7 @@ impl Expander {
         self.side_fifo.input.data.next = self.side.val();
         self.addr_fifo.in_data.next = self.addr_pack.whole.val();
         self.len_fifo.in_data.next = self.len_pack.whole.val();
-        self.pos_fifo.in_data.next = self.poss.q.val();
+        self.pos_fifo.in_data.next = self.led_pos.whole.val();
         self.step_fifo.in_data.next = self.step_pack.whole.val();
         if self.early.val() {
             self.addr_fifo.in_data.next = self.start_pack.whole.val();

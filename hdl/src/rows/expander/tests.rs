@@ -54,11 +54,16 @@ fn random_token(random: &mut Random, sets: &[(u16, Lanes)]) -> (Beat, Beat) {
     }
     let empty = header || random.chance(0.1);
     let offset = random.u64() as u32;
-    // Made bytes lead the beat of a piece.
-    let lead = if piece && !empty && random.chance(0.5) { 4 } else { 0 };
-    let bytes = match (empty, piece) {
-        (true, _) => 0,
-        (_, true) => 1 + lead + random.below(64 - lead),
+    // Bytes of the lanes that stand before the last one's piece.
+    let before = if piece || header { 0 } else { sum - u64::from(lanes[last].2) };
+    let may_lead = !empty && (piece || last > first) && before + 4 < 64;
+    let leads = may_lead && random.chance(0.5);
+    let made = if leads { 4 } else { 0 };
+    let behind = if leads { 1 + random.below(64 - before - made) } else { random.below(64) };
+    let bytes = match (empty, leads, piece) {
+        (true, ..) => 0,
+        (_, true, _) => before + made + behind,
+        (.., true) => 1 + random.below(64),
         _ => sum,
     };
     let row = if random.chance(0.3) { 0 } else { random.u64() as u32 };
@@ -72,7 +77,8 @@ fn random_token(random: &mut Random, sets: &[(u16, Lanes)]) -> (Beat, Beat) {
     token.set("piece", piece);
     token.set("offset", offset);
     token.set("bytes", bytes);
-    token.set("lead", u64::from(lead > 0));
+    token.set("lead", leads);
+    token.set("behind", behind);
     token.set("row", row);
     token.set("pointer", pointer);
     token.set("column", header);
@@ -80,16 +86,24 @@ fn random_token(random: &mut Random, sets: &[(u16, Lanes)]) -> (Beat, Beat) {
     beat.set("bytes", bytes);
     let (mut addr, mut len, mut pos) = (Word::zero(), Word::zero(), Word::zero());
     let mut steps = Word::zero();
-    let mut at = lead;
+    let mut at = 0;
     for lane in (first..=last).filter(|_| header || !empty) {
         let (base, step, bytes_of_lane) = lanes[lane];
+        let is_led = leads && lane == last;
         let shift = if piece { u64::from(offset) } else { 0 };
-        let here = base
-            .wrapping_add(step.wrapping_mul(u64::from(row)))
-            .wrapping_add(pointer)
-            .wrapping_add(shift);
+        let row = if is_led { 0 } else { u64::from(row) };
+        let pointer = if leads && !is_led { 0 } else { pointer };
+        let here =
+            base.wrapping_add(step.wrapping_mul(row)).wrapping_add(pointer).wrapping_add(shift);
         // A header is only given of lanes that fit a beat.
-        let bytes = if piece { bytes - lead } else { u64::from(bytes_of_lane & 0x7f) };
+        let bytes = match (is_led, piece) {
+            (true, _) => behind,
+            (_, true) => bytes,
+            _ => u64::from(bytes_of_lane & 0x7f),
+        };
+        if is_led {
+            at += made;
+        }
         steps.set_bits(8 * lane, 8, &(step & 0xff).into());
         addr.set_bits(64 * lane, 64, &here.into());
         len.set_bits(7 * lane, 7, &bytes.into());
@@ -211,7 +225,8 @@ fn a_lane_whose_bytes_stand_in_the_request_has_no_fragment() {
     for (set, fragment) in [(5, 0), (6, 64), (5, 0)] {
         let mut token = Beat::new();
         SIDE.iter().for_each(|(field, _)| token.set(*field, 0_u64));
-        let others = ["first", "last", "piece", "lead", "offset", "row", "pointer", "column"];
+        let others =
+            ["first", "last", "piece", "lead", "behind", "offset", "row", "pointer", "column"];
         others.iter().for_each(|field| token.set(*field, 0_u64));
         bench.send(tokens, token.with("set", set).with("bytes", 64_u64));
         bench.run_until_received(beats, 1);

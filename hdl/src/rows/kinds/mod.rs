@@ -95,7 +95,7 @@ use crate::primitive::{
 };
 use crate::request::{DEST_COUNT, LaneKind, SetKinds};
 use crate::rows::expander::LaneWrite;
-use crate::rows::sequencer::record::Token;
+use crate::rows::expander::Token;
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use drdma_emit::prelude::*;

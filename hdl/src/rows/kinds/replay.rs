@@ -14,8 +14,10 @@
 //! Contract: `clear`, then values in any cycles, then `send`, unless `full`: there was no room for all values or
 //! lengths. `send` comes two cycles after the last value or later, and only while not `busy`. A value is replayed in
 //! each cycle in which it is taken. With `leads`, a group of fixed width that was not judged is replayed before some of
-//! the values.
+//! the values, or with them, if it leaves room for the length of such a value in a token.
 
+use super::follower::LENGTH_BYTES;
+use super::giver::BEAT;
 use super::record::{CHUNK, DESTINATION, GOES_ON, HEAD, MESSAGE, TABLE, VALUE, VERDICT, Value};
 use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamSkid};
 use crate::request::DEST_INDEX;
@@ -25,6 +27,8 @@ use drdma_emit::prelude::*;
 const BIT_COUNT: usize = 5;
 /// Place of a value's bits in [`Kept::bytes`].
 const BITS_SHIFT: u64 = 16;
+/// Most bytes of a group that is sent with a value: a token has room for the value's length behind it.
+const MOST_LED: u64 = BEAT - LENGTH_BYTES;
 /// Bits of a number of chunks.
 const CHUNK_NUMBER: usize = 8;
 
@@ -66,7 +70,7 @@ const KEPT_BITS: usize = <Kept as Synth>::BITS;
 /// `lead_bytes`; `begun`.
 ///
 /// # Outputs
-/// `full`; stream `value`; `told`; `busy`.
+/// `full`; stream `value` with `led_bytes`, `led_room`; `told`; `busy`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     /// Clock.
@@ -93,6 +97,10 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     pub lead_lane: Signal<In, Bits<4>>,
     /// With `leads`: bytes of the group.
     pub lead_bytes: Signal<In, Bits<7>>,
+    /// Bytes of the group that is sent with a value that says so; 0 to 60, held while values are replayed.
+    pub led_bytes: Signal<Out, Bits<6>>,
+    /// Bytes of such a value that fit a token behind the group and the value's length.
+    pub led_room: Signal<Out, Bits<6>>,
     /// Values that are replayed.
     pub value: Stream<Out, Value>,
     /// The first token of a message leaves.
@@ -140,8 +148,15 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     leading: DFF<Bit>,
     last_lead: DFF<Bits<4>>,
     bytes_of_lead: DFF<Bits<7>>,
+    /// The group leaves room for a length in its token.
+    lead_is_short: DFF<Bit>,
+    room_of_lead: DFF<Bits<6>>,
     /// The group before the value has been sent.
     led: DFF<Bit>,
+    /// The group stands before the value.
+    precedes: Signal<Local, Bit>,
+    /// The group is sent with the value.
+    leads_value: Signal<Local, Bit>,
     /// The group before the value is sent.
     stays: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
@@ -177,7 +192,8 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
         self.unused.next = self.held.q.val().weight.any()
             || self.held.q.val().give
             || self.held.q.val().fails
-            || self.held.q.val().alone;
+            || self.held.q.val().alone
+            || self.held.q.val().leads;
         self.kept_in.record.next = self.kept_new.val();
         self.fits.next = self.count.q.val() != self.half.val();
         self.values.write_lanes.next =
@@ -243,11 +259,14 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
     #[hdl_gen]
     fn read_value(&mut self) {
         self.kept_out.bits.next = self.values.read_data.val();
-        self.stays.next = self.leading.q.val()
-            && !self.led.q.val()
+        self.precedes.next = self.leading.q.val()
             && (self.kept_out.record.val().task == VALUE)
             && (bit_cast::<5, 4>(self.kept_out.record.val().first)
                 == bit_cast::<5, 4>(self.last_lead.q.val()) + 1);
+        self.leads_value.next = self.precedes.val()
+            && self.kept_out.record.val().has_length
+            && self.lead_is_short.q.val();
+        self.stays.next = self.precedes.val() && !self.leads_value.val() && !self.led.q.val();
         self.leaves.next =
             self.came.q.val() && self.values_out.input.ready.val() && !self.stays.val();
         if self.came.q.val() && self.values_out.input.ready.val() {
@@ -281,6 +300,7 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
         self.value_new.next.give = true;
         self.value_new.next.fails = false;
         self.value_new.next.alone = false;
+        self.value_new.next.leads = self.leads_value.val();
         self.is_within.next = (self.chunk.q.val() & !(self.all.val() << self.merging.q.val()))
             .any()
             || !self.marking.q.val();
@@ -310,6 +330,8 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
         self.values_out.input.valid.next = self.came.q.val();
         self.values_out.input.data.next = self.value_new.val();
         self.values_out.output.join(&mut self.value);
+        self.led_room.next = self.room_of_lead.q.val();
+        self.led_bytes.next = self.bytes_of_lead.q.val().get_bits::<6>(0);
         self.busy.next =
             self.left.q.val().any() || self.came.q.val() || self.values_out.output.valid.val();
     }
@@ -349,6 +371,8 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
             self.leading.d.next = self.leads.val();
             self.last_lead.d.next = self.lead_lane.val();
             self.bytes_of_lead.d.next = self.lead_bytes.val();
+            self.lead_is_short.d.next = self.lead_bytes.val() <= MOST_LED;
+            self.room_of_lead.d.next = bits::<6>(MOST_LED) - self.lead_bytes.val().get_bits::<6>(0);
             self.led.d.next = false;
         }
         if self.clear.val() || self.rst.val() {

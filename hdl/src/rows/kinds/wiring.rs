@@ -71,6 +71,8 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
         self.follower.value.join(&mut self.giver.value);
         self.giver.replays.next = false;
         self.giver.replayed_length.next = 0.into();
+        self.giver.led_bytes.next = 0.into();
+        self.giver.led_room.next = 0.into();
         self.giver.judged_total.next = 0.into();
     }
 
@@ -94,6 +96,8 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
         self.sender.slot.next = self.slot.val();
         self.sender.replays.next = true;
         self.sender.replayed_length.next = self.replay.told.val();
+        self.sender.led_bytes.next = self.replay.led_bytes.val();
+        self.sender.led_room.next = self.replay.led_room.val();
         self.sender.judged_total.next = self.giver.total.val();
         self.lister.full.next = self.replay.full.val();
         self.lister.room_for_rows.next = self.room_for_rows.val();

@@ -1,7 +1,8 @@
 //! Cuts units into beats of up to 64 bytes.
 
-use super::record::{Cut, LENGTH_BITS, Length, Token};
+use super::record::{Cut, LENGTH_BITS, Length};
 use crate::primitive::{FirstSet, Ram, RamStyle, Restore};
+use crate::rows::expander::Token;
 use drdma_emit::prelude::*;
 
 /// Bits of a length that is kept, of which two share a word of an UltraRAM. A lane of up to 64 bytes has its bytes in 7

@@ -1,8 +1,9 @@
 //! Packs the units of each destination into messages.
 
-use super::record::{Context, Cut, Row, Token};
+use super::record::{Context, Cut, Row};
 use crate::primitive::{Flatten, Lutram, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX};
+use crate::rows::expander::Token;
 use drdma_abi::work_request::MAX_DESTINATIONS;
 use drdma_emit::prelude::*;
 
@@ -181,6 +182,7 @@ impl Logic for Messages {
             self.out.d.next.piece = false;
             self.out.d.next.offset = 0.into();
             self.out.d.next.lead = false;
+            self.out.d.next.behind = 0.into();
             self.out.d.next.bytes = self.row_context.val().bytes.get_bits::<7>(0);
             self.out.d.next.row = self.row.val().row;
             self.out.d.next.pointer = self.row.val().pointer;

@@ -66,6 +66,7 @@ use crate::layout::kept::{KeptRecord, KeyBeat};
 use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid};
 use crate::request::{DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, SetKinds};
 use crate::rows::columns::record::Counted;
+use crate::rows::expander::Token;
 use crate::rows::kinds::trail::MOST_RECORDS;
 use crate::rows::kinds::{Kinds, Made};
 use beats::Beats;
@@ -77,7 +78,7 @@ use messages::Messages;
 use partitioner::Partitioner;
 use plan::Plan;
 use record::{
-    CONTEXT_BITS, CUT_BITS, Context, Cut, ITEM_BITS, Item, Origin, Purpose, Read, TOKEN_BITS, Token,
+    CONTEXT_BITS, CUT_BITS, Context, Cut, ITEM_BITS, Item, Origin, Purpose, Read, TOKEN_BITS,
 };
 use route::Route;
 use rows::Rows;
@@ -99,7 +100,7 @@ const UNIT_BITS: usize = TOKEN_BITS + CUT_BITS;
 ///
 /// # Inputs
 /// `request` stream; `lane_write`, `set_write`, `dest_write` (no back-pressure; complete before their request comes);
-/// `read_resp` stream; `token_ready`; `column_min_rows`; `column_item_ready`, `column_resp_ready`, `column_idle`,
+/// `read_resp` stream; `column_min_rows`; `column_item_ready`, `column_resp_ready`, `column_idle`,
 /// `column_failed`, `column_fail_index`, `column_counted`.
 ///
 /// # Outputs
@@ -240,56 +241,8 @@ pub struct Sequencer {
     /// The read failed.
     pub read_resp_error: Signal<In, Bit>,
     // Tokens.
-    /// A token is offered.
-    pub token_valid: Signal<Out, Bit>,
-    /// The expander takes the token in this cycle.
-    pub token_ready: Signal<In, Bit>,
-    /// Lane set of the token.
-    pub token_set: Signal<Out, Bits<11>>,
-    /// First lane, 0 to 15.
-    pub token_first: Signal<Out, Bits<4>>,
-    /// Last lane, 0 to 15.
-    pub token_last: Signal<Out, Bits<4>>,
-    /// The token is a piece of one lane, given by `offset` and `bytes`.
-    pub token_piece: Signal<Out, Bit>,
-    /// With `piece`: offset of the piece in its lane, in bytes.
-    pub token_offset: Signal<Out, Bits<32>>,
-    /// Bytes of the beat, 0 to 64.
-    pub token_bytes: Signal<Out, Bits<7>>,
-    /// With `piece`: the beat begins with 4 made bytes, which `bytes` counts.
-    pub token_lead: Signal<Out, Bit>,
-    /// Number of the row in its region.
-    pub token_row: Signal<Out, Bits<32>>,
-    /// Pointer of the row, for a pointer-mapped region.
-    pub token_pointer: Signal<Out, Bits<64>>,
-    /// Place of the destination in the ring of destinations.
-    pub token_dest: Signal<Out, Bits<10>>,
-    /// Slot of the request.
-    pub token_slot: Signal<Out, Bits<8>>,
-    /// The token is the last one of its unit.
-    pub token_unit_end: Signal<Out, Bit>,
-    /// The token is the last one of its message.
-    pub token_message_end: Signal<Out, Bit>,
-    /// The token is the first one of its message.
-    pub token_message_start: Signal<Out, Bit>,
-    /// With `message_start`: bytes of a WRITE's message that can be longer than a packet; else 0.
-    pub token_message_bytes: Signal<Out, Bits<32>>,
-    /// The token is the first one of a chunk.
-    pub token_chunk_start: Signal<Out, Bit>,
-    /// With `chunk_start`: estimated number of 256 B blocks that the chunk needs.
-    pub token_chunk_blocks: Signal<Out, Bits<8>>,
-    /// The request ends; the token has no bytes.
-    pub token_request_end: Signal<Out, Bit>,
-    /// The token is the last one of its destination.
-    pub token_dest_end: Signal<Out, Bit>,
-    /// With `request_end`: status of the request.
-    pub token_status: Signal<Out, Bits<8>>,
-    /// With `request_end`: the destination that failed.
-    pub token_bad_dest: Signal<Out, Bits<DEST_COUNT>>,
-    /// The token is a header: a chunk of a column request begins with row `row`; the token has all lanes and no bytes.
-    pub token_column: Signal<Out, Bit>,
-    /// With `column`: rows of the chunk.
-    pub token_rows: Signal<Out, Bits<13>>,
+    /// Tokens for the expander.
+    pub token: Stream<Out, Token>,
     /// Keys that were read for the column path.
     pub key_beat: Flow<Out, KeyBeat>,
     /// Records of chains that were read.

@@ -1,6 +1,7 @@
 //! Records that the stages of the sequencer pass to each other.
 
 use crate::request::{DEST_COUNT, DEST_INDEX};
+use crate::rows::expander::Token;
 use drdma_emit::prelude::*;
 
 /// [`Item::task`]: walk the rows of a stretch of a region.
@@ -222,59 +223,8 @@ pub struct Row {
     pub rows: Bits<13>,
 }
 
-/// A token in the form in which the expander takes it.
-#[derive(Clone, Copy, Debug, PartialEq, Record)]
-pub struct Token {
-    /// Lane set of the token.
-    pub set: Bits<11>,
-    /// First lane, 0 to 15.
-    pub first: Bits<4>,
-    /// Last lane, 0 to 15.
-    pub last: Bits<4>,
-    /// The token is a piece of one lane, given by `offset` and `bytes`.
-    pub piece: Bit,
-    /// With `piece`: offset of the piece in its lane, in bytes.
-    pub offset: Bits<32>,
-    /// Bytes of the beat, 0 to 64.
-    pub bytes: Bits<7>,
-    /// With `piece`: the beat begins with 4 bytes that the card makes, and the piece follows them. `bytes` counts both.
-    pub lead: Bit,
-    /// Number of the row in its region.
-    pub row: Bits<32>,
-    /// Pointer of the row, for a pointer-mapped region.
-    pub pointer: Bits<64>,
-    /// Place of the destination in the ring of destinations.
-    pub dest: Bits<10>,
-    /// Slot of the request.
-    pub slot: Bits<8>,
-    /// The token is the last one of its unit.
-    pub unit_end: Bit,
-    /// The token is the last one of its message.
-    pub message_end: Bit,
-    /// The token is the first one of its message.
-    pub message_start: Bit,
-    /// With `message_start`: bytes of the message, where they are needed; else 0.
-    pub message_bytes: Bits<32>,
-    /// The token is the first one of a chunk.
-    pub chunk_start: Bit,
-    /// With `chunk_start`: estimated number of 256 B blocks that the chunk needs.
-    pub chunk_blocks: Bits<8>,
-    /// The request ends; the token has no bytes.
-    pub request_end: Bit,
-    /// The token is the last one of its destination.
-    pub dest_end: Bit,
-    /// With `request_end`: status of the request.
-    pub status: Bits<8>,
-    /// With `request_end`: the destination that failed.
-    pub bad_dest: Bits<DEST_COUNT>,
-    /// The token is a header: a chunk of a column request begins with row `row`, and all lanes of `set` are given.
-    pub column: Bit,
-    /// With `column`: rows of the chunk, up to 4,096.
-    pub rows: Bits<13>,
-}
-
 /// Bits of a [`Token`].
-pub const TOKEN_BITS: usize = 242 + DEST_COUNT;
+pub const TOKEN_BITS: usize = <Token as Synth>::BITS;
 
 /// Describes how a unit's row is cut into beats.
 #[derive(Clone, Copy, Debug, PartialEq, Record)]

@@ -71,7 +71,6 @@ impl Card {
         self.sequencer.read_resp_data.next = self.host_read.b_resp.data.val();
         self.sequencer.read_resp_last.next = self.host_read.b_resp.last.val();
         self.sequencer.read_resp_error.next = self.host_read.b_resp.error.val();
-        self.sequencer.token_ready.next = self.expander.token.ready.val();
     }
 
     /// Addresses of rows.
@@ -85,30 +84,7 @@ impl Card {
         self.expander.lane_write.step.next = self.decoder.lane_write_step.val();
         self.expander.lane_write.len.next = self.decoder.lane_write_len.val();
         self.expander.lane_write.inline.next = self.decoder.lane_write_inline.val();
-        self.expander.token.valid.next = self.sequencer.token_valid.val();
-        self.expander.token.set.next = self.sequencer.token_set.val();
-        self.expander.token.first.next = self.sequencer.token_first.val();
-        self.expander.token.last.next = self.sequencer.token_last.val();
-        self.expander.token.piece.next = self.sequencer.token_piece.val();
-        self.expander.token.offset.next = self.sequencer.token_offset.val();
-        self.expander.token.bytes.next = self.sequencer.token_bytes.val();
-        self.expander.token.lead.next = self.sequencer.token_lead.val();
-        self.expander.token.row.next = self.sequencer.token_row.val();
-        self.expander.token.pointer.next = self.sequencer.token_pointer.val();
-        self.expander.token.dest.next = self.sequencer.token_dest.val();
-        self.expander.token.slot.next = self.sequencer.token_slot.val();
-        self.expander.token.unit_end.next = self.sequencer.token_unit_end.val();
-        self.expander.token.message_end.next = self.sequencer.token_message_end.val();
-        self.expander.token.message_start.next = self.sequencer.token_message_start.val();
-        self.expander.token.message_bytes.next = self.sequencer.token_message_bytes.val();
-        self.expander.token.chunk_start.next = self.sequencer.token_chunk_start.val();
-        self.expander.token.chunk_blocks.next = self.sequencer.token_chunk_blocks.val();
-        self.expander.token.request_end.next = self.sequencer.token_request_end.val();
-        self.expander.token.dest_end.next = self.sequencer.token_dest_end.val();
-        self.expander.token.status.next = self.sequencer.token_status.val();
-        self.expander.token.bad_dest.next = self.sequencer.token_bad_dest.val();
-        self.expander.token.column.next = self.sequencer.token_column.val();
-        self.expander.token.rows.next = self.sequencer.token_rows.val();
+        self.sequencer.token.join(&mut self.expander.token);
         self.expander.beat.ready.next = self.windows.beat_ready.val();
     }
 

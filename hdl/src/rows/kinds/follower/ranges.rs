@@ -107,6 +107,7 @@ impl Follower {
         }
         // The length and the bytes of a value may be two values.
         self.value_new.next.alone = false;
+        self.value_new.next.leads = false;
         if self.late[KEY - 1].q.val().has_length && (self.late[KEY - 1].q.val().part == LENGTH) {
             self.value_new.next.alone = true;
             self.value_new.next.weight = LENGTH_BYTES.into();

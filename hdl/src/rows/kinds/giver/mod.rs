@@ -4,13 +4,15 @@ mod bytes;
 mod messages;
 mod values;
 
+pub(super) use values::BEAT;
+
 use super::Made;
 use super::record::{
     CHUNK_BYTES, COLUMN, DESTINATION, HEAD, LOG_CHUNK_PART, MESSAGE, VALUE, VERDICT, Value,
 };
 use crate::primitive::{Flatten, Ram, RamStyle, Restore};
 use crate::request::DEST_INDEX;
-use crate::rows::sequencer::record::Token;
+use crate::rows::expander::Token;
 use drdma_emit::prelude::*;
 
 /// Bits of an entry: the length of a message, and whether the destination ends instead.
@@ -47,7 +49,7 @@ const STANDING_BITS: usize = <Standing as Synth>::BITS;
 /// Counts and emits the values that the follower found; see the [module above](super).
 ///
 /// A value that is counted takes a cycle. A value that is sent takes one for each token of 64 bytes, the first of which
-/// begins with its length; a group of fixed width takes one, and so do bits side by side. Bits that do not fill a byte
+/// begins with its length, or with a group of fixed width and its length; a group of fixed width takes one, and so do bits side by side. Bits that do not fill a byte
 /// cost a cycle where an element's next region has another value. The head of a destination or turn takes 2. Once a
 /// value or a message has failed, all further values are dropped until `clear`.
 ///
@@ -60,7 +62,8 @@ const STANDING_BITS: usize = <Standing as Synth>::BITS;
 /// Values that are replayed are not judged again, and the lengths of their messages come with them.
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`; `slot`; stream `value`; `replays` with `replayed_length`, `judged_total`.
+/// `clk`, `rst`; `clear`; `slot`; stream `value`; `replays` with `replayed_length`, `led_bytes`, `led_room`,
+/// `judged_total`.
 ///
 /// # Outputs
 /// Streams `token`, `made`; `failed` with `dest`, `too_long`; `kept`, `total`; `idle`; `length`, `begun`.
@@ -80,6 +83,10 @@ pub struct Giver<const LENGTHS: usize> {
     pub replays: Signal<In, Bit>,
     /// With `replays`: bytes of the message whose first token leaves next.
     pub replayed_length: Signal<In, Bits<32>>,
+    /// With `replays`: bytes of the lanes before a value that leads them; at most 60.
+    pub led_bytes: Signal<In, Bits<6>>,
+    /// With `replays`: bytes of such a value that fit the token of these lanes and its length.
+    pub led_room: Signal<In, Bits<6>>,
     /// With `replays` and `clear`: bytes of all messages.
     pub judged_total: Signal<In, Bits<TOTAL>>,
     /// Bytes of the message that ends, where it is judged.
@@ -120,7 +127,11 @@ pub struct Giver<const LENGTHS: usize> {
     bytes: Signal<Local, Bits<32>>,
     at: Signal<Local, Bits<64>>,
     final_piece: Signal<Local, Bit>,
-    /// The value fits a token behind its length.
+    /// Bytes of the lanes that are sent with the value.
+    led: Signal<Local, Bits<6>>,
+    /// Bytes of a value that fit its first token behind its length and those lanes.
+    room: Signal<Local, Bits<6>>,
+    /// The value fits that token.
     fits: Signal<Local, Bit>,
     // Bits that do not fill a byte yet.
     pack: DFF<Bits<8>>,

@@ -5,7 +5,7 @@ use super::Giver;
 use drdma_emit::prelude::*;
 
 /// Largest number of bytes of a token.
-const BEAT: u64 = 64;
+pub const BEAT: u64 = 64;
 /// Largest number of bytes of a value that fit a token behind its length.
 const BEHIND_LENGTH: u64 = BEAT - LENGTH_BYTES;
 
@@ -20,13 +20,24 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
             self.at.next = self.rest_at.q.val();
         }
         self.final_piece.next = self.bytes.val() <= BEAT;
-        self.fits.next = (self.value.bytes.val() <= BEHIND_LENGTH) || self.value.alone.val();
+        self.led.next = 0.into();
+        self.room.next = BEHIND_LENGTH.into();
+        if self.value.leads.val() {
+            self.led.next = self.led_bytes.val();
+            self.room.next = self.led_room.val();
+        }
+        self.fits.next = (self.value.bytes.val() <= bit_cast::<32, 6>(self.room.val()))
+            || self.value.alone.val();
         self.out_new.next.set = self.value.set.val();
         self.out_new.next.first = self.value.first.val();
         self.out_new.next.last = self.value.lane.val();
         self.out_new.next.piece = self.value.first.val() == self.value.lane.val();
         self.out_new.next.offset = 0.into();
         self.out_new.next.lead = false;
+        self.out_new.next.behind = self.room.val();
+        if self.fits.val() {
+            self.out_new.next.behind = self.value.bytes.val().get_bits::<6>(0);
+        }
         self.out_new.next.bytes = BEAT.into();
         if self.final_piece.val() {
             self.out_new.next.bytes = self.bytes.val().get_bits::<7>(0);
@@ -98,21 +109,41 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
             self.out_new.next.last = 0.into();
             self.out_new.next.bytes = bit_cast::<7, 2>(self.bit_bytes.val());
             self.done.next = self.emits.val() && self.value.is_bits.val();
-        } else if !self.value.bytes.val().any() || self.value.alone.val() {
+        } else if self.value.alone.val() {
             self.out_new.next.first = 1.into();
             self.out_new.next.last = 0.into();
             self.out_new.next.bytes = LENGTH_BYTES.into();
         } else {
-            self.out_new.next.lead = true;
-            self.out_new.next.bytes = BEAT.into();
-            if self.fits.val() {
-                self.out_new.next.bytes = self.value.bytes.val().get_bits::<7>(0) + LENGTH_BYTES;
-            }
-            if self.emits.val() {
-                self.more.d.next = !self.fits.val();
-                self.rest.d.next = self.value.bytes.val() - BEHIND_LENGTH;
-                self.rest_at.d.next = self.value.pointer.val() + BEHIND_LENGTH;
-            }
+            self.give_length();
+        }
+    }
+
+    /// Sends the length of a value with its first bytes, perhaps behind the lanes that it leads.
+    #[hdl_gen]
+    pub(super) fn give_length(&mut self) {
+        self.out_new.next.bytes = BEAT.into();
+        if self.fits.val() {
+            self.out_new.next.bytes = bit_cast::<7, 6>(self.value.bytes.val().get_bits::<6>(0))
+                + bit_cast::<7, 6>(self.led.val())
+                + LENGTH_BYTES;
+        }
+        self.out_new.next.lead = self.value.bytes.val().any() && self.room.val().any();
+        if self.value.leads.val() {
+            self.out_new.next.first = 0.into();
+            self.out_new.next.piece = false;
+            self.out_new.next.row = self.value.row.val();
+        }
+        if !self.out_new.val().lead && self.value.leads.val() {
+            self.out_new.next.last = self.value.first.val() - 1;
+            self.out_new.next.pointer = 0.into();
+        } else if !self.out_new.val().lead {
+            self.out_new.next.first = 1.into();
+            self.out_new.next.last = 0.into();
+        }
+        if self.emits.val() {
+            self.more.d.next = !self.fits.val();
+            self.rest.d.next = self.value.bytes.val() - bit_cast::<32, 6>(self.room.val());
+            self.rest_at.d.next = self.value.pointer.val() + bit_cast::<64, 6>(self.room.val());
         }
     }
 

@@ -446,32 +446,7 @@ impl<'a> Around<'a> {
                 dest.open = Some((token.u64("message_bytes"), Vec::new()));
             }
             if bytes > 0 {
-                let (first, last) = (token.u64("first"), token.u64("last"));
-                let leads = token.u64("lead") == 1;
-                let mut data = vec![0; bytes];
-                let mut at = 0;
-                if first > last || leads {
-                    let word = made.pop_front().expect("made bytes");
-                    assert_eq!(word.u64("slot"), slot(first_dest));
-                    at = if leads { 4 } else { bytes };
-                    data[..at].copy_from_slice(&word.u64("data").to_le_bytes()[..at]);
-                }
-                if first <= last {
-                    // The token has one lane, a part of one lane, or several whole lanes.
-                    assert_eq!(token.u64("piece") == 1, first == last);
-                    assert!(!leads || first == last && bytes > at, "a piece behind made bytes");
-                    let row = token.u64("row");
-                    for lane in first..=last {
-                        let [base, step, len] = self.lanes[&(token.u64("set"), lane)];
-                        let len = if first == last { bytes - at } else { len as usize };
-                        let addr = base.wrapping_add(row.wrapping_mul(step));
-                        let addr = addr.wrapping_add(token.u64("pointer"));
-                        let part = &mut data[at..at + len];
-                        self.memory.read(addr, part).expect("it is in memory");
-                        at += len;
-                    }
-                    assert!(bytes <= 64 && at == bytes);
-                }
+                let data = self.bytes_of(&token, &mut made);
                 dest.open.as_mut().expect("a message").1.extend(data);
             }
             if token.u64("message_end") == 1 {
@@ -482,6 +457,50 @@ impl<'a> Around<'a> {
         }
         assert!(made.is_empty(), "bytes that no token has");
         Walked { status, given, cycles, chunks }
+    }
+
+    /// The bytes of a token: those in memory, and those that are made for it.
+    fn bytes_of(&self, token: &Beat, made: &mut VecDeque<Beat>) -> Vec<u8> {
+        let bytes = token.u64("bytes") as usize;
+        let (first, last) = (token.u64("first"), token.u64("last"));
+        // The token has one lane, a part of one lane, or several whole lanes and perhaps a part of the last.
+        assert!(bytes <= 64 && (first > last || (token.u64("piece") == 1) == (first == last)));
+        let leads = token.u64("lead") == 1;
+        let mut data = Vec::new();
+        let mut make = |count: usize| {
+            let word = made.pop_front().expect("made bytes");
+            assert_eq!(word.u64("slot"), token.u64("slot"));
+            word.u64("data").to_le_bytes()[..count].to_vec()
+        };
+        for lane in first..=last {
+            let [base, step, len] = self.lanes[&(token.u64("set"), lane)];
+            let is_led = leads && lane == last;
+            let (row, pointer) = match (leads, is_led) {
+                (true, true) => (0, token.u64("pointer")),
+                (true, false) => (token.u64("row"), 0),
+                _ => (token.u64("row"), token.u64("pointer")),
+            };
+            if is_led {
+                data.extend(make(4));
+            }
+            let len = match (is_led, first == last) {
+                (true, _) => token.u64("behind"),
+                (_, true) => token.u64("bytes"),
+                _ => len,
+            };
+            assert!(len > 0, "a lane without bytes: {token:?}");
+            let addr = base.wrapping_add(row.wrapping_mul(step)).wrapping_add(pointer);
+            let mut part = vec![0; len as usize];
+            self.memory.read(addr, &mut part).expect("it is in memory");
+            data.extend(part);
+        }
+        if data.len() < bytes {
+            assert!(!leads && bytes - data.len() <= 4, "made bytes at the end: {token:?}");
+            let rest = make(bytes - data.len());
+            data.extend(rest);
+        }
+        assert_eq!(data.len(), bytes, "{token:?}");
+        data
     }
 }
 

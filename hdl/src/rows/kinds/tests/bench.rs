@@ -73,6 +73,7 @@ pub struct Given {
     pub offset: Bits<32>,
     pub bytes: Bits<7>,
     pub lead: Bit,
+    pub behind: Bits<6>,
     pub row: Bits<32>,
     pub pointer: Bits<64>,
     pub dest: Bits<10>,
@@ -238,6 +239,7 @@ impl<const RECORDS: usize, const VALUES: usize> Logic for WithTables<RECORDS, VA
         self.token.offset.next = self.kinds.token.val().offset;
         self.token.bytes.next = self.kinds.token.val().bytes;
         self.token.lead.next = self.kinds.token.val().lead;
+        self.token.behind.next = self.kinds.token.val().behind;
         self.token.row.next = self.kinds.token.val().row;
         self.token.pointer.next = self.kinds.token.val().pointer;
         self.token.dest.next = self.kinds.token.val().dest;

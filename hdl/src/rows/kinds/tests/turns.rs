@@ -18,7 +18,9 @@ pub(super) struct Table {
     pub(super) destinations: u16,
     /// Bytes of an id.
     pub(super) width: u64,
-    /// Numbers of columns of 8 B, of strings, of views, of indexes of one byte, and of bits.
+    /// Bytes of a value of fixed width.
+    pub(super) fixed: u32,
+    /// Numbers of columns of fixed width, of strings, of views, of indexes of one byte, and of bits.
     pub(super) columns: [usize; 5],
     /// Largest number of bytes of a string.
     pub(super) longest: u64,
@@ -32,6 +34,7 @@ pub(super) const STRINGS: Table = Table {
     rows: 2048,
     destinations: 8,
     width: 1,
+    fixed: 8,
     columns: [4, 1, 0, 0, 0],
     longest: 60,
     opcode: Opcode::Send,
@@ -58,8 +61,8 @@ impl Table {
             entries.push(Entry { offset, lkey: ALL, kind });
         };
         for _ in 0..fixed {
-            let bytes = random.bytes(8 * rows);
-            put(&mut memory, Kind::Fixed { width: 8 }, bytes);
+            let bytes = random.bytes(self.fixed as usize * rows);
+            put(&mut memory, Kind::Fixed { width: self.fixed }, bytes);
         }
         for _ in 0..strings {
             let data = BASE + memory.len() as u64;
@@ -275,6 +278,26 @@ fn turns_make_the_same_messages() {
             },
             false,
             0,
+        ),
+        ("two strings", Table { columns: [4, 2, 0, 0, 0], ..STRINGS }, false, 16),
+        (
+            "four bytes of a string fit behind the group and its length",
+            Table { columns: [7, 1, 0, 0, 0], ..STRINGS },
+            false,
+            8,
+        ),
+        (
+            "only the length fits behind the group",
+            Table { fixed: 4, columns: [15, 1, 0, 0, 0], ..STRINGS },
+            false,
+            8,
+        ),
+        ("nothing fits behind the group", Table { columns: [8, 1, 0, 0, 0], ..STRINGS }, false, 16),
+        (
+            "the length does not fit behind the group",
+            Table { fixed: 31, columns: [2, 1, 0, 0, 0], ..STRINGS },
+            false,
+            16,
         ),
         ("long strings", Table { rows: 500, longest: 600, ..STRINGS }, false, 8),
         ("strings too long for turns", Table { rows: 200, longest: 1500, ..STRINGS }, false, 0),

@@ -15,7 +15,7 @@ impl Logic for Sequencer {
         // All items that were planned before have left, and so have all answers for them.
         self.end_planned.next = self.plan.finished.val();
         self.end_left.next = self.tokens.out_valid.val()
-            && self.token_ready.val()
+            && self.token.ready.val()
             && self.tokens_out.record.val().request_end;
         if self.end_planned.val() && !self.end_left.val() {
             self.ends.d.next = self.ends.q.val() + 1;

@@ -110,31 +110,9 @@ impl Sequencer {
         self.kinds.token_ready.next = self.tokens.in_ready.val() && self.plan.kinds_busy.val();
         self.tokens.in_data.next = self.token_in.bits.val();
         self.beats.token_ready.next = self.tokens.in_ready.val() && !self.plan.kinds_busy.val();
-        self.token_valid.next = self.tokens.out_valid.val();
-        self.tokens.out_ready.next = self.token_ready.val();
+        self.token.valid.next = self.tokens.out_valid.val();
+        self.tokens.out_ready.next = self.token.ready.val();
         self.tokens_out.bits.next = self.tokens.out_data.val();
-        self.token_set.next = self.tokens_out.record.val().set;
-        self.token_first.next = self.tokens_out.record.val().first;
-        self.token_last.next = self.tokens_out.record.val().last;
-        self.token_piece.next = self.tokens_out.record.val().piece;
-        self.token_offset.next = self.tokens_out.record.val().offset;
-        self.token_bytes.next = self.tokens_out.record.val().bytes;
-        self.token_lead.next = self.tokens_out.record.val().lead;
-        self.token_row.next = self.tokens_out.record.val().row;
-        self.token_pointer.next = self.tokens_out.record.val().pointer;
-        self.token_dest.next = self.tokens_out.record.val().dest;
-        self.token_slot.next = self.tokens_out.record.val().slot;
-        self.token_unit_end.next = self.tokens_out.record.val().unit_end;
-        self.token_message_end.next = self.tokens_out.record.val().message_end;
-        self.token_message_start.next = self.tokens_out.record.val().message_start;
-        self.token_message_bytes.next = self.tokens_out.record.val().message_bytes;
-        self.token_chunk_start.next = self.tokens_out.record.val().chunk_start;
-        self.token_chunk_blocks.next = self.tokens_out.record.val().chunk_blocks;
-        self.token_request_end.next = self.tokens_out.record.val().request_end;
-        self.token_dest_end.next = self.tokens_out.record.val().dest_end;
-        self.token_status.next = self.tokens_out.record.val().status;
-        self.token_bad_dest.next = self.tokens_out.record.val().bad_dest;
-        self.token_column.next = self.tokens_out.record.val().column;
-        self.token_rows.next = self.tokens_out.record.val().rows;
+        self.token.next = self.tokens_out.record.val();
     }
 }
