@@ -132,8 +132,9 @@ registers! {
     /// How many bytes a DMA read should have on average, so that as many reads and as many of their bytes are in flight
     /// as the host allows: the one limit divided by the other, 1 to 511. By the mean of its reads the card settles
     /// which gaps are worth reading through, 16 to 496 B and never more than `MERGE_THRESHOLD`: more where reads are
-    /// shorter, fewer where they are longer. 0: all up to `MERGE_THRESHOLD`. Whatever it is, the same bytes are sent.
-    /// The reset value is that of Corundum's DMA engine, 16 KiB and 64 reads.
+    /// shorter, fewer where they are longer. Adjacent rows of packed columns are read together, as far as
+    /// `MERGE_THRESHOLD` allows it, if they begin at most so many bytes apart. 0: all gaps up to `MERGE_THRESHOLD`.
+    /// Whatever it is, the same bytes are sent. The reset value is that of Corundum's DMA engine, 16 KiB and 64 reads.
     READ_BALANCE @ 0x064 ReadWrite = 256;
 }
 
@@ -187,7 +188,8 @@ counters! {
     CONTROL_READ_BYTES = 7;
     /// Work requests completed, whatever their status.
     WORK_REQUESTS = 8;
-    /// Acknowledgements taken.
+    /// Acknowledgements taken. One that takes the place of another one of its queue pair, which waits in the card, does
+    /// not count beside it.
     ACKS = 9;
     /// Windows planned.
     WINDOWS = 10;

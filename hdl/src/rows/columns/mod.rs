@@ -73,6 +73,8 @@ pub struct Columns {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub merge_threshold: Signal<In, Bits<13>>,
+    /// Bytes that reads should have on average; 0: any.
+    pub mean: Signal<In, Bits<9>>,
     /// The request itself sets `max_read` and `merge_threshold`: `gap` does not count.
     pub planned: Signal<In, Bit>,
     /// Widest gap in bytes that is worth reading through; may change at any time.
@@ -347,6 +349,7 @@ impl Logic for Columns {
         // Headers and marks to boxes and lanes.
         self.planner.max_read.next = self.max_read.val();
         self.planner.merge_threshold.next = self.merge_threshold.val();
+        self.planner.mean.next = self.mean.val();
         self.planner.planned.next = self.planned.val();
         self.planner.header_gap.next = self.gap.val();
         self.planner.header_valid.next = self.condenser.window_valid.val();

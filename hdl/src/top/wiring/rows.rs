@@ -95,6 +95,7 @@ impl Card {
         self.columns.max_read.next = self.windows.plan_max_read.val();
         self.columns.merge_threshold.next = self.windows.plan_merge_threshold.val();
         self.columns.planned.next = self.windows.planned.val();
+        self.columns.mean.next = self.control.read_balance.val();
         self.columns.gap.next = self.balance.gap.val();
         self.columns.item_valid.next = self.sequencer.column_item_valid.val();
         self.columns.item.next = self.sequencer.column_item_item.val();

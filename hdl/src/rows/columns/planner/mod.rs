@@ -51,12 +51,16 @@ use runs::{RUN_BITS, Run, Runs};
 use spans::Spans;
 
 /// Bits of a part of a group on its way to its pace.
-const GROUP: usize = 52;
+const GROUP: usize = 53;
+/// Bytes by which a box with gaps may be longer than the mean, in whole cache lines.
+const MORE_THAN_MEAN: u64 = 64;
+/// A gap of so many bytes may have no word of its own.
+const MOST_UNSEEN: u64 = 3;
 
 /// Planner of the column path; see the module.
 ///
 /// # Inputs
-/// `header`, `mark`; `max_read`, `merge_threshold` and `planned`, which must not change while a chunk is at work.
+/// `header`, `mark`; `max_read`, `merge_threshold`, `mean` and `planned`, which must not change while a chunk is at work.
 ///
 /// # Outputs
 /// `lanes`, `box`; `sized` and `size`, before the header after the next is taken.
@@ -70,6 +74,9 @@ pub struct Planner {
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through; unless it is 0, gaps within a cache line are read through as well.
     pub merge_threshold: Signal<In, Bits<13>>,
+    /// Bytes that reads should have on average: adjacent rows that are no farther apart from start to start are read
+    /// together whatever `header_gap` is.
+    pub mean: Signal<In, Bits<9>>,
     /// The request has a fetch plan of its own: `header_gap` does not count.
     pub planned: Signal<In, Bit>,
 
@@ -146,8 +153,14 @@ pub struct Planner {
     pub box_window_end: Signal<Out, Bit>,
 
     longest: DFF<Bits<13>>,
+    /// Longest box of parts with gaps between their rows.
+    short_read: DFF<Bits<13>>,
+    mean_read: Signal<Local, Bits<13>>,
+    /// The part has gaps, and its boxes are cut short.
+    is_short: Signal<Local, Bit>,
     widest: Signal<Local, Bits<13>>,
     threshold: DFF<Bits<12>>,
+    most: DFF<Bits<12>>,
     /// Widest gap that two parts of a group keep together: parts are not separated within a cache line, because their
     /// reads would wait for each other.
     beside: DFF<Bits<12>>,
@@ -186,11 +199,29 @@ impl Logic for Planner {
         if self.max_read.val().get_bit(12) {
             self.longest.d.next = 4096.into();
         }
+        // Where there are gaps, boxes a little longer than the mean bring most rows for the bytes and reads in flight:
+        // no gap follows their last row.
+        self.mean_read.next =
+            (bit_cast::<13, 3>(self.mean.val().get_bits::<3>(6)) << 6) + MORE_THAN_MEAN;
+        self.short_read.d.next = self.longest.d.val();
+        if self.mean_read.val() < self.longest.d.val() {
+            self.short_read.d.next = self.mean_read.val();
+        }
+        self.is_short.next = !self.planned.val()
+            && self.mean.val().any()
+            && ((bit_cast::<8, 7>(self.places.group_len.val()) + MOST_UNSEEN)
+                < self.places.group_step.val());
         self.widest.next = self.merge_threshold.val();
         if !self.planned.val() && (self.header_gap.val() < self.merge_threshold.val()) {
             self.widest.next = self.header_gap.val();
         }
         self.through.d.next = self.merge_threshold.val().any();
+        self.most.d.next = self.merge_threshold.val().get_bits::<12>(0);
+        if self.merge_threshold.val().get_bit(12) {
+            self.most.d.next = 4095.into();
+        }
+        self.paces.most.next = self.most.q.val();
+        self.paces.mean.next = self.mean.val();
 
         self.places.threshold.next = self.beside.q.val();
         self.places.header_valid.next = self.header_valid.val();
@@ -239,8 +270,12 @@ impl Logic for Planner {
                 | (bit_cast::<GROUP, 5>(self.places.group_index.val()) << 27)
                 | (bit_cast::<GROUP, 7>(self.places.group_blocks.val()) << 32)
                 | (bit_cast::<GROUP, 1>(self.places.group_last.val().into()) << 39)
-                | (bit_cast::<GROUP, 12>(self.threshold.q.val()) << 40);
+                | (bit_cast::<GROUP, 12>(self.threshold.q.val()) << 40)
+                | (bit_cast::<GROUP, 1>(self.is_short.val().into()) << 52);
         self.paces.max_read.next = self.longest.q.val();
+        if self.groups.out_data.val().get_bit(52) {
+            self.paces.max_read.next = self.short_read.q.val();
+        }
         self.paces.threshold.next = self.groups.out_data.val().get_bits::<12>(40);
         self.paces.through.next = self.through.q.val();
         self.paces.group_valid.next = self.groups.out_valid.val();
@@ -292,6 +327,8 @@ impl Logic for Planner {
         self.boxes.span_ready.next = self.spans.span_ready.val();
 
         self.spans.max_read.next = self.longest.q.val();
+        self.spans.short_read.next = self.short_read.q.val();
+        self.spans.group_short.next = self.is_short.val();
         self.spans.group_write.next = self.places.group_valid.val();
         self.spans.group_index.next = self.places.group_index.val();
         self.spans.group_lo.next = self.places.group_lo.val();

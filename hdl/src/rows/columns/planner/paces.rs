@@ -55,10 +55,15 @@ pub struct Paces {
     pub clk: Signal<In, Clock>,
     /// Synchronous reset.
     pub rst: Signal<In, Bit>,
-    /// Longest box in bytes, 64 to 4,096, a multiple of 64.
+    /// Longest box of the part in bytes, 64 to 4,096, a multiple of 64.
     pub max_read: Signal<In, Bits<13>>,
     /// Widest gap in bytes that is read through.
     pub threshold: Signal<In, Bits<12>>,
+    /// Widest gap in bytes that the settings allow.
+    pub most: Signal<In, Bits<12>>,
+    /// Bytes that reads should have on average: rows next to each other that are no farther apart from start to start
+    /// are read together, if `most` allows it.
+    pub mean: Signal<In, Bits<9>>,
     /// Gaps within a cache line are read through as well.
     pub through: Signal<In, Bit>,
     /// A part is offered.
@@ -76,6 +81,10 @@ pub struct Paces {
     /// Pace of the part.
     pub pace: Signal<Out, Pace>,
 
+    /// Distance of rows in bytes that is read through, up to the end of the second one.
+    reach_bytes: Signal<Local, Bits<14>>,
+    /// The distance of rows next to each other is.
+    adjoins: Signal<Local, Bit>,
     /// A part is at work, and how many cycles it has been divided.
     busy: DFF<Bit>,
     count: DFF<Bits<3>>,
@@ -106,6 +115,11 @@ pub struct Paces {
 impl Logic for Paces {
     #[hdl_gen]
     fn update(&mut self) {
+        self.reach_bytes.next =
+            bit_cast::<14, 12>(self.threshold.val()) + bit_cast::<14, 7>(self.group_len.val());
+        self.adjoins.next = (bit_cast::<9, 8>(self.group_step.val()) <= self.mean.val())
+            && (bit_cast::<14, 8>(self.group_step.val())
+                <= (bit_cast::<14, 12>(self.most.val()) + bit_cast::<14, 7>(self.group_len.val())));
         for d in 0..4 {
             self.trial[d].next = (self.remainder[d].q.val().get_bits::<9>(0) << 1)
                 | (self.quotient[d].q.val() >> 13).get_bits::<9>(0);
@@ -146,8 +160,12 @@ impl Logic for Paces {
             self.quotient[0].d.next = bit_cast::<14, 13>(self.max_read.val() - 1);
             self.quotient[1].d.next = bit_cast::<14, 12>(!self.group_lo.val());
             self.quotient[2].d.next = 4096.into();
-            self.quotient[3].d.next =
-                bit_cast::<14, 12>(self.threshold.val()) + bit_cast::<14, 7>(self.group_len.val());
+            self.quotient[3].d.next = self.reach_bytes.val();
+            if self.adjoins.val()
+                && (self.reach_bytes.val() < bit_cast::<14, 8>(self.group_step.val()))
+            {
+                self.quotient[3].d.next = bit_cast::<14, 8>(self.group_step.val());
+            }
         }
 
         // Within 64 rows: a window of `reach` rows is two of 2^`size`, the second `rest` further.

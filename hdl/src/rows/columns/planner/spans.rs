@@ -10,7 +10,7 @@ use drdma_emit::prelude::*;
 
 /// Turns boxes of rows and phases into boxes of addresses, one a cycle, for the reader. The pipeline never stops: a box
 /// is taken when the FIFO at the end has room for all boxes that are under way. A box that the next one continues waits
-/// for it; both leave as one if that is not longer than the longest box. Blocks of 64 rows that are not in the window
+/// for it; both leave as one if that is not longer than the longest box of their part. Blocks of 64 rows that are not in the window
 /// move what follows closer together there, by whole words.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Spans {
@@ -20,6 +20,8 @@ pub struct Spans {
     pub rst: Signal<In, Bit>,
     /// Longest box in bytes, a multiple of 64.
     pub max_read: Signal<In, Bits<13>>,
+    /// Longest box of a short part in bytes, a multiple of 64.
+    pub short_read: Signal<In, Bits<13>>,
     /// A part of a group is placed; its fields are as from `Places`.
     pub group_write: Signal<In, Bit>,
     /// Number of the part, under the parity of its chunk.
@@ -32,6 +34,8 @@ pub struct Spans {
     pub group_step: Signal<In, Bits<8>>,
     /// Window of the part.
     pub group_window: Signal<In, Bits<WINDOW_INDEX>>,
+    /// The part is short.
+    pub group_short: Signal<In, Bit>,
     /// A box is offered, as from `Boxes`.
     pub span_valid: Signal<In, Bit>,
     /// The box is taken in this cycle.
@@ -55,11 +59,11 @@ pub struct Spans {
     /// The box is the last one of its window.
     pub box_window_end: Signal<Out, Bit>,
 
-    groups: Lutram<91, 5, 1>,
+    groups: Lutram<92, 5, 1>,
     take: Signal<Local, Bit>,
     /// Bit `k` is set if stage `k` has a box.
     stages: DFF<Bits<6>>,
-    group_0: DFF<Bits<91>>,
+    group_0: DFF<Bits<92>>,
     span_0: DFF<Bits<SPAN_BITS>>,
     ended: DFF<Bit>,
     #[init(Multiplier::new(3))]
@@ -82,6 +86,9 @@ pub struct Spans {
     /// Words before the box that are not in the window, in units of 16.
     out_words: DFF<Bits<9>>,
     side_4: DFF<Bits<84>>,
+    /// Whether the part is short, 1 to 4 stages later, and its longest box in units of 64 B.
+    shorts: DFF<Bits<4>>,
+    longest: Signal<Local, Bits<7>>,
     addr: Signal<Local, Bits<62>>,
     ram: Signal<Local, Bits<13>>,
     // The box: host address, place and window, flags; first word and end, counted from the part's start, and up to
@@ -113,10 +120,11 @@ impl Logic for Spans {
     fn update(&mut self) {
         self.groups.write_enable.next = self.group_write.val();
         self.groups.write_address.next = self.group_index.val();
-        self.groups.write_data.next = bit_cast::<91, 64>(self.group_lo.val())
-            | (bit_cast::<91, 15>(self.group_place.val()) << 64)
-            | (bit_cast::<91, WINDOW_INDEX>(self.group_window.val()) << 79)
-            | (bit_cast::<91, 8>(self.group_step.val()) << 83);
+        self.groups.write_data.next = bit_cast::<92, 64>(self.group_lo.val())
+            | (bit_cast::<92, 15>(self.group_place.val()) << 64)
+            | (bit_cast::<92, WINDOW_INDEX>(self.group_window.val()) << 79)
+            | (bit_cast::<92, 8>(self.group_step.val()) << 83)
+            | (bit_cast::<92, 1>(self.group_short.val().into()) << 91);
         self.groups.read_address[0].next = self.span.val().get_bits::<5>(54);
 
         // Room for this box, for those of the seven stages, and for one that the FIFO has just taken.
@@ -144,6 +152,12 @@ impl Logic for Spans {
             | (bit_cast::<102, 8>(self.span_0.q.val().get_bits::<8>(19)) << 83)
             | (bit_cast::<102, 8>(self.span_0.q.val().get_bits::<8>(46)) << 91)
             | (bit_cast::<102, 3>(self.span_0.q.val().get_bits::<3>(59)) << 99);
+        self.shorts.d.next =
+            (self.shorts.q.val() << 1) | bit_cast::<4, 1>(self.group_0.q.val().get_bit(91).into());
+        self.longest.next = self.max_read.val().get_bits::<7>(6);
+        if self.shorts.q.val().get_bit(3) {
+            self.longest.next = self.short_read.val().get_bits::<7>(6);
+        }
         self.side_1.d.next = self.side.val();
         self.side_2.d.next = self.side_1.q.val();
         self.side_3.d.next = self.side_2.q.val();
@@ -162,7 +176,9 @@ impl Logic for Spans {
             | (bit_cast::<38, 2>(self.stop.val().get_bits::<2>(0)) << 13)
             | (bit_cast::<38, 2>(self.side_4.q.val().get_bits::<2>(62)) << 15)
             | (bit_cast::<38, 15>(self.words.val().get_bits::<15>(11)) << 17)
-            | (bit_cast::<38, 6>(self.max_read.val().get_bits::<6>(0)) << 32);
+            | (bit_cast::<38, 6>(
+                self.max_read.val().get_bits::<6>(0) | self.short_read.val().get_bits::<6>(0),
+            ) << 32);
         self.start_word.d.next = self.start.val().get_bits::<26>(2);
         self.end_word.d.next = self.stop.val().get_bits::<26>(2);
         self.out_words.d.next = self.out.product.val().get_bits::<9>(0);
@@ -182,8 +198,8 @@ impl Logic for Spans {
         self.sent_tag.d.next = self.side_4.q.val().get_bits::<3>(81);
         self.sent_from.d.next = self.start_word.q.val();
         self.sent_to.d.next = self.end_word.q.val();
-        self.sent_reach.d.next = self.start_word.q.val()
-            + (bit_cast::<26, 7>(self.max_read.val().get_bits::<7>(6)) << 4);
+        self.sent_reach.d.next =
+            self.start_word.q.val() + (bit_cast::<26, 7>(self.longest.val()) << 4);
         self.sent_valid.next = self.stages.q.val().get_bit(5);
 
         // The box belongs to the same stretch and the same 4 KiB as the one before.

@@ -23,10 +23,18 @@ struct Settings {
     stalls: (f64, f64),
     /// The request brings its settings.
     planned: bool,
+    /// Bytes that reads should have on average.
+    mean: u64,
 }
 
-const CALM: Settings =
-    Settings { max_read: 512, threshold: 256, seed: 1, stalls: (0.0, 0.0), planned: false };
+const CALM: Settings = Settings {
+    max_read: 512,
+    threshold: 256,
+    seed: 1,
+    stalls: (0.0, 0.0),
+    planned: false,
+    mean: 256,
+};
 
 struct Run {
     boxes: Vec<Box>,
@@ -103,13 +111,14 @@ fn check_lanes(chunk: &Chunk, beat: &Beat, threshold: u64) {
 
 /// Sends the chunks and checks everything that comes.
 fn run(library: &Library, chunks: &[Chunk], settings: Settings) -> Run {
-    let Settings { max_read, threshold, seed, stalls, planned } = settings;
+    let Settings { max_read, threshold, seed, stalls, planned, mean } = settings;
     let mut random = Random::new(seed);
     let mut bench = Bench::new(library.instance(seed), seed);
     bench.limit(1_000_000);
     bench.set("max_read", max_read);
     bench.set("merge_threshold", threshold);
     bench.set("planned", u64::from(planned));
+    bench.set("mean", mean);
     let (headers, mark) = (bench.driver("header"), bench.driver("mark"));
     let (lanes, out) = (bench.monitor("lanes"), bench.monitor("box"));
     bench.stall(stalls);
@@ -152,7 +161,7 @@ fn run(library: &Library, chunks: &[Chunk], settings: Settings) -> Run {
     };
     assert_eq!(*sizes.borrow(), chunks.iter().map(taken).collect::<Vec<_>>());
     for ((chunk, given), lanes) in chunks.iter().zip(given).zip(bench.received(lanes)) {
-        let near = Near::new(threshold, chunk.gap.filter(|_| !planned));
+        let near = Near::new(threshold, chunk.gap, mean, planned);
         check_lanes(chunk, lanes, near.lanes);
         check(chunk, given, max_read, near);
         let expected = plan(chunk, max_read, near);
@@ -260,6 +269,7 @@ fn any_lanes_and_rows_are_planned_right_under_stalls() {
             seed,
             stalls,
             planned: seed % 4 == 0,
+            mean: [256, 100, 0, 511][random.below(4) as usize],
         };
         println!("{settings:?}");
         let mut chunks = Vec::new();
@@ -304,7 +314,14 @@ fn blocks_that_are_left_out_bring_rows_together_under_stalls() {
         let thresholds = [0, 3, 12, 64, 256, 1000, 4096];
         let threshold = thresholds[random.below(thresholds.len() as u64) as usize];
         let max_read = 64 << random.below(7);
-        let settings = Settings { max_read, threshold, seed, stalls, planned: seed % 4 == 0 };
+        let settings = Settings {
+            max_read,
+            threshold,
+            seed,
+            stalls,
+            planned: seed % 4 == 0,
+            mean: [256, 100, 0, 511][random.below(4) as usize],
+        };
         println!("{settings:?}");
         let mut chunks = Vec::new();
         for window in 0..6 {
@@ -463,6 +480,33 @@ fn long_runs_with_short_gaps_are_planned_faster_than_they_are_sent() {
         println!("threshold {threshold}: {cycles} cycles a chunk of {} boxes", run.boxes.len() / 8);
         assert!(cycles < 260, "{cycles} cycles");
     }
+}
+
+/// A column of a row store. Each row by itself would be too short a read, whatever the balance of reads says.
+#[test]
+fn adjacent_rows_are_read_together_unless_they_are_too_far_apart() {
+    let library = library();
+    let lens = |step, settings| {
+        let lanes = vec![Lane { addr: 0x10000, len: 8, step }];
+        let chunk = Chunk {
+            lanes,
+            rows: 16,
+            turns: vec![vec![true; 16]],
+            gap: Some(16),
+            ..Chunk::default()
+        };
+        let run = run(&library, &[chunk], settings);
+        run.boxes.iter().map(|read| read.len).collect::<Vec<_>>()
+    };
+    assert_eq!(lens(96, CALM), [296; 4]);
+    assert_eq!(lens(96, Settings { max_read: 256, ..CALM }), [200, 200, 200, 200, 200, 8]);
+    assert_eq!(lens(96, Settings { mean: 96, ..CALM }), [104; 8]);
+    assert_eq!(lens(96, Settings { mean: 95, ..CALM }), [8; 16]);
+    assert_eq!(lens(96, Settings { threshold: 88, ..CALM }), [296; 4]);
+    assert_eq!(lens(96, Settings { threshold: 87, ..CALM }), [8; 16]);
+    assert_eq!(lens(255, Settings { threshold: 4096, ..CALM }).len(), 9);
+    assert_eq!(lens(24, Settings { mean: 0, ..CALM }), [368]);
+    assert_eq!(lens(96, Settings { planned: true, ..CALM }), [488, 488, 296]);
 }
 
 #[test]

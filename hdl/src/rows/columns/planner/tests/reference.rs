@@ -85,6 +85,11 @@ impl Group {
 pub struct Near {
     /// Between rows, in bytes.
     pub rows: u64,
+    /// Between rows next to each other that are at most `mean` bytes apart from start to start.
+    pub adjacent: u64,
+    pub mean: u64,
+    /// The card settles the gaps: boxes of rows with gaps are cut short.
+    pub settles: bool,
     /// Between lanes of a row.
     pub lanes: u64,
     /// Within a cache line.
@@ -93,10 +98,26 @@ pub struct Near {
 
 impl Near {
     /// The gaps that the setting and the balance of reads allow.
-    pub fn new(threshold: u64, gap: Option<u64>) -> Self {
+    pub fn new(threshold: u64, gap: Option<u64>, mean: u64, planned: bool) -> Self {
+        let gap = gap.filter(|_| !planned);
         let rows = gap.map_or(threshold, |gap| threshold.min(gap));
         // Reads of one cache line would wait for each other.
-        Self { rows, lanes: rows.max(threshold.min(64)), line: threshold > 0 }
+        let lanes = rows.max(threshold.min(64));
+        let settles = !planned && mean > 0;
+        Self { rows, adjacent: threshold, mean, settles, lanes, line: threshold > 0 }
+    }
+
+    /// The longest box of a group.
+    fn longest(&self, group: &Group, max_read: u64) -> u64 {
+        let short = self.settles && group.step > group.len + 3;
+        if short { max_read.min(self.mean / 64 * 64 + 64) } else { max_read }
+    }
+
+    /// The widest gap between rows of a group.
+    fn between(&self, group: &Group) -> u64 {
+        let own = group.step.saturating_sub(group.len);
+        let joins = group.step <= self.mean && own <= self.adjacent;
+        near(self.rows).max(if joins { own } else { 0 })
     }
 }
 
@@ -163,6 +184,7 @@ struct Part {
 /// the last cache line that is near enough.
 fn parts(group: &Group, rows: &BTreeMap<u64, u64>, max_read: u64, most: Near) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
+    let max_read = most.longest(group, max_read);
     let limit = |from: u64| ((from + max_read) / 64 * 64).min((from / 4096 + 1) * 4096);
     // The open part, and the end of its last row.
     let mut open: Option<(u64, u64)> = None;
@@ -173,7 +195,7 @@ fn parts(group: &Group, rows: &BTreeMap<u64, u64>, max_read: u64, most: Near) ->
         let mut from = start - start % 4;
         if let Some((begun, before)) = open {
             let through =
-                start <= before + near(most.rows) || group.one_line(before, start, most.line);
+                start <= before + most.between(group) || group.one_line(before, start, most.line);
             let goes_on = through && closer == far * group.step;
             if goes_on && start < limit(begun) {
                 from = begun;
@@ -218,7 +240,8 @@ pub fn plan(chunk: &Chunk, max_read: u64, most: Near) -> Vec<Box> {
     let (mut boxes, rows) = (Vec::new(), chunk.needed());
     let groups = groups(chunk, most.lanes);
     for group in groups.iter().flat_map(|group| group.split(chunk.rows)) {
-        for part in joined(&parts(&group, &rows, max_read, most), max_read) {
+        let longest = most.longest(&group, max_read);
+        for part in joined(&parts(&group, &rows, max_read, most), longest) {
             let offset = part.from - (group.lo - group.lo % 4) - part.closer;
             let ram = group.ram - group.lo % 4 + offset;
             let (addr, len, window) = (part.from, part.to - part.from, chunk.window);
@@ -240,6 +263,7 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, most: Near) {
     let mut left = boxes.iter().filter(|b| b.len > 0).copied().peekable();
     let groups = groups(chunk, most.lanes);
     for group in groups.iter().flat_map(|group| group.split(chunk.rows)) {
+        let max_read = most.longest(&group, max_read);
         let base = group.ram - group.lo % 4;
         // Needed words by the rows that need them: the first and the last.
         let mut needed: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
@@ -251,10 +275,17 @@ pub fn check(chunk: &Chunk, boxes: &[Box], max_read: u64, most: Near) {
         }
         let own =
             |b: &Box| (base..group.end).contains(&b.ram) && needed.contains_key(&(b.addr / 4));
-        let of_group: Vec<_> = std::iter::from_fn(|| left.next_if(own)).collect();
+        // Two parts may need one word; the boxes of each go up.
+        let mut end = 0;
+        let of_group: Vec<_> = std::iter::from_fn(|| {
+            let read = left.next_if(|b| own(b) && b.addr >= end)?;
+            end = read.addr + read.len;
+            Some(read)
+        })
+        .collect();
         let through = |r1: u64, r2: u64| {
             let (end, start) = (r1 * group.step + group.len, r2 * group.step);
-            start.saturating_sub(end) <= near(most.rows)
+            start.saturating_sub(end) <= most.between(&group)
                 || group.one_line(group.lo + end, group.lo + start, most.line)
         };
         let mut brought = BTreeSet::new();
