@@ -1,4 +1,5 @@
-//! Finds how wide a gap is worth reading through on the column path, so that the host's two limits are reached together.
+//! Finds how wide a gap is worth reading through on the column path, so that the host's two limits are reached
+//! together.
 //!
 //! A host limits the number of DMA reads in flight, and the number of their bytes. Where reads are short, their number
 //! is the limit, and reading through wider gaps makes fewer of them. Where reads are long, their bytes are the limit,
@@ -12,10 +13,10 @@
 //! less and 64 B more than the balance. The gap goes down later and more slowly than up, because reads that are too
 //! short cost more than reads that are too long.
 //!
-//! Where all gaps are equally wide, they are all read through or none is: a step down makes all reads too short, and the
-//! gap goes up again. A gap from which it went up is therefore remembered as too narrow. The step down to it is tried
-//! anew only when the sum has been far above for the 2nd time, then for the 4th and from then on for the 8th time. When
-//! reads turn out to be too long at that gap, it is forgotten.
+//! Where all gaps are equally wide, they are all read through or none is: a step down makes all reads too short, and
+//! the gap goes up again. A gap from which it went up is therefore remembered as too narrow. The step down to it is
+//! tried anew only when the sum has been far above for the 2nd time, then for the 4th and from then on for the 8th
+//! time. When reads turn out to be too long at that gap, it is forgotten.
 //!
 //! **Throughput.** Two reads a cycle, one of each port.
 //!

@@ -8,8 +8,8 @@ use drdma_emit::prelude::*;
 const KEPT: usize = 8 + 13;
 
 /// Holds the entry and the place of the block that the lane works on, and collects which of its words are needed. When
-/// another block is loaded, the lane goes back to a block, or the window closes, the collected words wait until they are
-/// taken. Words of two entries can wait. Entry and place of the last block of each slot are kept.
+/// another block is loaded, the lane goes back to a block, or the window closes, the collected words wait until they
+/// are taken. Words of two entries can wait. Entry and place of the last block of each slot are kept.
 ///
 /// Combinational from `place`, `slot` and `offset` to `ram`; one piece a cycle. Must not be loaded, sent back or closed
 /// while `full`.

@@ -13,11 +13,11 @@
 //!
 //! A window that is closed gives back the part of its 32 KiB that its entries did not take.
 //!
-//! A request *returns* to blocks once it has begun a chunk, or had a beat of a second destination, or one whose lanes all
-//! know their blocks, of which one lies in another slot than the block that was asked for last. As long as it does not,
-//! a window is full at 40 blocks, and is closed at once. Nothing but its last block is asked for again then, its bytes are
-//! gathered sooner, and nine such windows are in use instead of four. A window that has a whole request takes all blocks
-//! that fit it, because small requests that follow may share its blocks.
+//! A request *returns* to blocks once it has begun a chunk, or had a beat of a second destination, or one whose lanes
+//! all know their blocks, of which one lies in another slot than the block that was asked for last. As long as it does
+//! not, a window is full at 40 blocks, and is closed at once. Nothing but its last block is asked for again then, its
+//! bytes are gathered sooner, and nine such windows are in use instead of four. A window that has a whole request takes
+//! all blocks that fit it, because small requests that follow may share its blocks.
 //!
 //! A question is only asked if an entry is left even if every question on the way gets a new one. When the directory is
 //! full, a *probe* asks without the right to a new entry. If it fails, the window is closed, and the pieces are placed

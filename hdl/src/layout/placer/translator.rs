@@ -4,8 +4,8 @@
 //! for odd ones. Each half takes one entry a cycle; the words of all its lanes that wait with the same entry go
 //! together. The highest lane that waits goes first: columns of variable length, whose blocks change most often,
 //! usually stand behind those of fixed width. Words of two entries can wait in each lane. Pieces are not taken while a
-//! lane in which both wait is to take another block, or to go back to one; nor is the end of a window while one does. The
-//! last placed beat is held back until it is known whether its window ends with it.
+//! lane in which both wait is to take another block, or to go back to one; nor is the end of a window while one does.
+//! The last placed beat is held back until it is known whether its window ends with it.
 
 use super::lane::Lane;
 use super::{BACK, FIELDS, LANES, NUMBERS, PIECES, PLACED, SHAPE, SLOT, SLOTS_AT};

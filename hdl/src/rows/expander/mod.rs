@@ -7,8 +7,8 @@
 //! the lane's length, and its step.
 //!
 //! The bytes of an `inline` lane stand in the request itself: its token becomes a beat with bytes and without a
-//! fragment. 4 bytes of a token with `lead` are made elsewhere: no fragment has their positions, before the piece of the
-//! last lane. Lane `j` of that piece lies at `base + pointer + offset`, whatever the row is.
+//! fragment. 4 bytes of a token with `lead` are made elsewhere: no fragment has their positions, before the piece of
+//! the last lane. That piece lies at `base + pointer + offset`, whatever the row is.
 //!
 //! Throughput: one token a cycle. Latency: 9 cycles, or 4 for a token of row 0 with one lane, or without bytes, if no
 //! token is in the pipeline before it. The pipeline never stops: a token is taken when the FIFO at its end, 32 beats
@@ -94,8 +94,8 @@ pub struct Token {
     pub offset: Bits<32>,
     /// Bytes of the beat, 0 to 64.
     pub bytes: Bits<7>,
-    /// The card makes 4 bytes of the beat, which stand before those of the last lane, of which the token has a piece
-    /// of `behind` bytes at `pointer`. The lanes before it, if any, are whole and have no pointer. `bytes` counts all of
+    /// The card makes 4 bytes of the beat, which stand before those of the last lane, of which the token has a piece of
+    /// `behind` bytes at `pointer`. The lanes before it, if any, are whole and have no pointer. `bytes` counts all of
     /// them.
     pub lead: Bit,
     /// With `lead`: bytes of the last lane, 1 to 60.

@@ -35,8 +35,8 @@
 //!
 //! The values of other requests are not kept: of those that have more values or messages than there is room for; of
 //! partitioned ones with more rows than half of that or more than 64 destinations; of destinations whose units have an
-//! element of each of several regions with rows of their own; and of requests of few rows (fewer than a thirty-second of
-//! that room), unless more than two destinations have lists of their own. Where they are judged, all entries are
+//! element of each of several regions with rows of their own; and of requests of few rows (fewer than a thirty-second
+//! of that room), unless more than two destinations have lists of their own. Where they are judged, all entries are
 //! followed that may lead nowhere or to values of any length; fixed widths and bits are the same in every row. Then
 //! their rows are walked again, and their entries are followed and judged anew, because the host may have changed them.
 //! The length of a WRITE's message comes before its first byte: it is kept from when the message was judged. If a

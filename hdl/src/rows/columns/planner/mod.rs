@@ -60,7 +60,8 @@ const MOST_UNSEEN: u64 = 3;
 /// Planner of the column path; see the module.
 ///
 /// # Inputs
-/// `header`, `mark`; `max_read`, `merge_threshold`, `mean` and `planned`, which must not change while a chunk is at work.
+/// `header`, `mark`; `max_read`, `merge_threshold`, `mean` and `planned`, which must not change while a chunk is at
+/// work.
 ///
 /// # Outputs
 /// `lanes`, `box`; `sized` and `size`, before the header after the next is taken.

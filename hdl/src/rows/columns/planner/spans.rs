@@ -10,8 +10,8 @@ use drdma_emit::prelude::*;
 
 /// Turns boxes of rows and phases into boxes of addresses, one a cycle, for the reader. The pipeline never stops: a box
 /// is taken when the FIFO at the end has room for all boxes that are under way. A box that the next one continues waits
-/// for it; both leave as one if that is not longer than the longest box of their part. Blocks of 64 rows that are not in the window
-/// move what follows closer together there, by whole words.
+/// for it; both leave as one if that is not longer than the longest box of their part. Blocks of 64 rows that are not
+/// in the window move what follows closer together there, by whole words.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Spans {
     /// Clock.

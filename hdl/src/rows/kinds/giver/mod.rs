@@ -49,9 +49,10 @@ const STANDING_BITS: usize = <Standing as Synth>::BITS;
 /// Counts and emits the values that the follower found; see the [module above](super).
 ///
 /// A value that is counted takes a cycle. A value that is sent takes one for each token of 64 bytes, the first of which
-/// begins with its length, or with a group of fixed width and its length; a group of fixed width takes one, and so do bits side by side. Bits that do not fill a byte
-/// cost a cycle where an element's next region has another value. The head of a destination or turn takes 2. Once a
-/// value or a message has failed, all further values are dropped until `clear`.
+/// begins with its length, or with the lanes that it leads and its length; a group of fixed width takes one, and so do
+/// bits side by side. Bits that do not fill a byte cost a cycle where an element's next region has another value. The
+/// head of a destination or turn takes 2. Once a value or a message has failed, all further values are dropped until
+/// `clear`.
 ///
 /// The lengths of a WRITE's messages are kept as they are judged: fewer than 2^`LENGTHS` of them and of ends of
 /// destinations. Exactly these messages must then be sent, or the request fails. If there are more, each message is
