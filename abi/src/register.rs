@@ -133,8 +133,9 @@ registers! {
     /// as the host allows: the one limit divided by the other, 1 to 511. By the mean of its reads the card settles
     /// which gaps are worth reading through, 16 to 496 B and never more than `MERGE_THRESHOLD`: more where reads are
     /// shorter, fewer where they are longer. Adjacent rows of packed columns are read together, as far as
-    /// `MERGE_THRESHOLD` allows it, if they begin at most so many bytes apart. 0: all gaps up to `MERGE_THRESHOLD`.
-    /// Whatever it is, the same bytes are sent. The reset value is that of Corundum's DMA engine, 16 KiB and 64 reads.
+    /// `MERGE_THRESHOLD` allows it, if they begin at most so many bytes apart; where they have gaps, a read has at most
+    /// 64 B more than this value, rounded down to 64 B. 0: all gaps up to `MERGE_THRESHOLD`. Whatever it is, the same
+    /// bytes are sent. The reset value is that of Corundum's DMA engine, 16 KiB and 64 reads.
     READ_BALANCE @ 0x064 ReadWrite = 256;
 }
 

@@ -13,7 +13,8 @@
 //! less and 64 B more than the balance. The gap goes down later and more slowly than up, because reads that are too
 //! short cost more than reads that are too long.
 //!
-//! Where all gaps are equally wide, they are all read through or none is: a step down makes all reads too short, and
+//! Where all gaps are equally wide, as in a bitmap with every second bit set, they are all read through or none is
+//! (only those of adjacent rows are in any case, see *planner*): a step down makes all reads too short, and
 //! the gap goes up again. A gap from which it went up is therefore remembered as too narrow. The step down to it is
 //! tried anew only when the sum has been far above for the 2nd time, then for the 4th and from then on for the 8th
 //! time. When reads turn out to be too long at that gap, it is forgotten.
@@ -286,7 +287,7 @@ mod tests {
         }
     }
 
-    /// Rows of 32 B, 64 B apart: read through all gaps, reads have 480 B; through none, 32 B. Reads are planned some
+    /// Every second row of 32 B: read through all gaps, reads have 480 B; through none, 32 B. Reads are planned some
     /// time before they are made.
     #[test]
     fn gaps_that_are_equally_wide_are_seldom_found_too_narrow() {

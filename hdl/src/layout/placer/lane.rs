@@ -51,8 +51,6 @@ pub struct Lane {
     pub taken: Signal<In, Bit>,
     /// Words of two entries wait.
     pub full: Signal<Out, Bit>,
-    /// With `full`: parity of the window of the words that wait behind the others.
-    pub behind_parity: Signal<Out, Bit>,
     active: DFF<Bit>,
     current_entry: DFF<Bits<8>>,
     kept: Lutram<KEPT, SLOT, 1>,
@@ -141,7 +139,6 @@ impl Logic for Lane {
         self.waited.d.next = self.held_words.q.val();
         self.waited_words.next = self.waited.q.val();
         self.full.next = self.behind.q.val();
-        self.behind_parity.next = self.behind_entry.q.val().get_bit(7);
         if self.rst.val() {
             self.active.d.next = false;
             self.held.d.next = false;

@@ -25,6 +25,8 @@
 
 use super::{ALL_SLOTS, FIELDS, LANES, PIECES, SLOT, SLOTS};
 
+/// Blocks of a full window of a request that returns to none.
+const EARLY: u64 = 40;
 /// Bits that pass beside a piece: fields, lanes used, end of beat, lanes that return to a block, slots of the blocks.
 const REST: usize = FIELDS + 2 * LANES + ALL_SLOTS + 1;
 /// Bit of `REST` at which the lanes used start.
@@ -239,7 +241,7 @@ impl Logic for Planner {
             || (self.begun.q.val()
                 && (self.piece_fields.val().get_bits::<10>(0) != self.dest.q.val()));
         self.enough.next =
-            !self.returns_now.val() && !self.shared.q.val() && (self.reserved.q.val() > 39);
+            !self.returns_now.val() && !self.shared.q.val() && (self.reserved.q.val() >= EARLY);
         for i in 0..16 {
             self.elsewhere.parts[i].next =
                 (self.piece_block[i].val().get_bits::<SLOT>(0) != self.slot.q.val()).into();

@@ -163,10 +163,9 @@ impl Translator {
             self.lanes[i].len.next = self.in_pieces.val().get_bits::<7>(i * 7 + 128);
             self.lanes[i].close.next = self.in_close.val();
             self.rams.parts[i].next = self.lanes[i].ram.val();
-            self.draining.parts[i].next = ((self.lanes[i].waiting.val()
+            // Words that wait behind others in a lane belong to the window of those, or to a later one.
+            self.draining.parts[i].next = (self.lanes[i].waiting.val()
                 && (self.lanes[i].waiting_entry.val().get_bit(7) == self.ended_parity.q.val()))
-                || (self.lanes[i].full.val()
-                    && (self.lanes[i].behind_parity.val() == self.ended_parity.q.val())))
             .into();
         }
     }

@@ -150,6 +150,7 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     bytes_of_lead: DFF<Bits<7>>,
     /// The group leaves room for a length in its token.
     lead_is_short: DFF<Bit>,
+    /// What is left of the token then; kept, because it is needed early in the giver's cycle.
     room_of_lead: DFF<Bits<6>>,
     /// The group before the value has been sent.
     led: DFF<Bit>,

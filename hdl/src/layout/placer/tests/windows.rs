@@ -2,6 +2,11 @@
 
 use super::*;
 
+/// Number of blocks of each window.
+fn blocks(windows: &[Window]) -> Vec<usize> {
+    windows.iter().map(|window| window.blocks.len()).collect()
+}
+
 #[test]
 fn what_several_destinations_need_is_read_once() {
     let library = library();
@@ -37,7 +42,7 @@ fn a_full_directory_still_finds_what_it_has() {
     inputs.push(input(&mut random, &[(0x10_0000, 4), (0x90_0000, 4), (0x10_0200, 4)]));
     inputs.push(end(&mut random));
     let run = run(&library, &inputs, CALM);
-    let blocks: Vec<_> = run.windows.iter().map(|w| w.blocks.len()).collect();
+    let blocks = blocks(&run.windows);
     assert_eq!(blocks, [112, 3], "the beat that did not fit moves on as a whole");
 }
 
@@ -49,8 +54,7 @@ fn blocks_of_two_requests(library: &Library, change: impl Fn(&mut [Input])) -> V
     change(&mut inputs[..150]);
     inputs[149].fields.insert("request_end", 1);
     inputs.push(end(&mut random));
-    let run = run(library, &inputs, CALM);
-    run.windows.iter().map(|window| window.blocks.len()).collect()
+    blocks(&run(library, &inputs, CALM).windows)
 }
 
 #[test]
@@ -118,7 +122,7 @@ fn requests_of_a_block_each_fill_a_whole_window() {
         beat.fields.insert("request_end", 1);
     }
     let run = run(&library, &inputs, CALM);
-    let blocks: Vec<_> = run.windows.iter().map(|window| window.blocks.len()).collect();
+    let blocks = blocks(&run.windows);
     assert_eq!(blocks, [112, 88]);
 }
 
@@ -137,7 +141,7 @@ fn rows_of_long_columns_fill_whole_windows() {
     }
     inputs.push(end(&mut random));
     let run = run(&library, &inputs, CALM);
-    let blocks: Vec<_> = run.windows.iter().map(|window| window.blocks.len()).collect();
+    let blocks = blocks(&run.windows);
     assert_eq!(blocks, [112, 112, 112, 64]);
 }
 
@@ -154,9 +158,7 @@ fn a_beat_that_does_not_fit_half_a_window_moves_on_as_a_whole() {
     };
     inputs.push(beat(&mut random, 0x90_0000, 0));
     inputs.push(end(&mut random));
-    let blocks = |inputs: &[Input]| -> Vec<usize> {
-        run(&library, inputs, CALM).windows.iter().map(|window| window.blocks.len()).collect()
-    };
+    let blocks = |inputs: &[Input]| blocks(&run(&library, inputs, CALM).windows);
     assert_eq!(blocks(&inputs), [38, 3]);
     let crossing = beat(&mut random, 0x80_0000, 252);
     inputs.drain(35..38);
@@ -179,7 +181,7 @@ fn a_chunk_that_does_not_fit_starts_a_window() {
     }
     inputs.push(end(&mut random));
     let run = run(&library, &inputs, CALM);
-    let blocks: Vec<_> = run.windows.iter().map(|w| w.blocks.len()).collect();
+    let blocks = blocks(&run.windows);
     assert_eq!(blocks, [90, 60, 30]);
     // 73 words of 4 B for each block, in units of 128 B.
     let sizes: Vec<_> = run.windows.iter().map(|w| w.size).collect();
