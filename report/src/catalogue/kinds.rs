@@ -22,6 +22,8 @@ const LENGTH: u64 = 4;
 const NULLABLE: usize = 16;
 const NULLABLE_ROWS: u64 = 128;
 const NULLABLE_DESTINATIONS: usize = 2;
+/// Columns that have a validity in the same region.
+const NARROW: usize = 5;
 /// Partitions that the card makes, and bytes of their key.
 const PARTITIONS: usize = 16;
 const KEY: u64 = 8;
@@ -55,7 +57,7 @@ pub fn partitions() -> Vec<Experiment> {
     vec![given, made]
 }
 
-/// Strings beside four columns; bits beside sixteen, and the sixteen without.
+/// Strings beside four columns; bits beside sixteen and beside five, and these without.
 pub fn columns() -> Vec<Experiment> {
     let plain = Table::of(NULLABLE, NULLABLE_ROWS, 8, 0).shuffled(
         "values-16",
@@ -63,7 +65,13 @@ pub fn columns() -> Vec<Experiment> {
         Target::Bound(0.85),
         NULLABLE_DESTINATIONS,
     );
-    vec![strings(), plain.clone(), validity(plain)]
+    let narrow = Table::of(NARROW, KIND_ROWS, 8, 0).partitioned(
+        "values-5",
+        "5 x 8 B, 2 Ki rows, 8 destinations by ids",
+        Target::Bound(0.85),
+        DESTINATIONS,
+    );
+    vec![strings(), plain.clone(), validity(plain), narrow.clone(), narrow_validity(narrow)]
 }
 
 fn strings() -> Experiment {
@@ -106,18 +114,7 @@ fn validity(plain: Experiment) -> Experiment {
         target: Target::Beside { id: "values-16", share: 0.95 },
         ..plain
     };
-    let mut random = Random::new(SEED + 4);
-    let first = experiment.buffers.len();
-    let bits: Vec<Vec<u8>> =
-        (0..NULLABLE).map(|_| random.bytes(NULLABLE_ROWS.div_ceil(8) as usize)).collect();
-    let bit = |column: usize, row: u64| bits[column][row as usize / 8] >> (row % 8) & 1;
-    let byte = |row: u64, byte: usize| (0..8).fold(0, |all, k| all | bit(8 * byte + k, row) << k);
-    let packed = (0..NULLABLE_ROWS).flat_map(|row| (0..NULLABLE / 8).map(move |k| byte(row, k)));
-    let packed = packed.collect();
-    experiment.buffers.extend(bits.iter().cloned());
-    experiment.buffers.push(packed);
-    let bits =
-        KindColumn::Bits { columns: (first..first + NULLABLE).collect(), packed: first + NULLABLE };
+    let bits = add_bits(&mut experiment, NULLABLE, NULLABLE_ROWS);
     if let [Post::Shared(destinations)] = &mut experiment.posts[..] {
         for regions in destinations {
             if let [Region::Bitmapped { bitmap, rows, .. }] = regions[..] {
@@ -128,6 +125,40 @@ fn validity(plain: Experiment) -> Experiment {
     }
     experiment.rows_per_message = (MTU / (NULLABLE as u64 * 8 + NULLABLE as u64 / 8)) as u32;
     experiment
+}
+
+/// Values and bits are columns of one region.
+fn narrow_validity(narrow: Experiment) -> Experiment {
+    let mut experiment = Experiment {
+        id: "validity-5".to_owned(),
+        title: "5 x 8 B and a bit of validity for each, 2 Ki rows, 8 destinations by ids"
+            .to_owned(),
+        target: Target::Beside { id: "values-5", share: 0.95 },
+        ..narrow
+    };
+    let bits = add_bits(&mut experiment, NARROW, KIND_ROWS);
+    if let [Post::Partitioned(list)] = &mut experiment.posts[..] {
+        list.kinds.push(bits);
+    }
+    experiment.rows_per_message = (MTU / (NARROW as u64 * 8 + NARROW.div_ceil(8) as u64)) as u32;
+    experiment
+}
+
+/// Adds buffers of so many columns of bits, and what a row's bits are when they are sent.
+fn add_bits(experiment: &mut Experiment, columns: usize, rows: u64) -> KindColumn {
+    let mut random = Random::new(SEED + 4);
+    let first = experiment.buffers.len();
+    let bits: Vec<Vec<u8>> =
+        (0..columns).map(|_| random.bytes(rows.div_ceil(8) as usize)).collect();
+    let bit = |column: &Vec<u8>, row: u64| column[row as usize / 8] >> (row % 8) & 1;
+    let packed = |row: u64, columns: &[Vec<u8>]| {
+        columns.iter().rev().fold(0, |byte, column| byte << 1 | bit(column, row))
+    };
+    let made = (0..rows).flat_map(|row| bits.chunks(8).map(move |columns| packed(row, columns)));
+    let made = made.collect();
+    experiment.buffers.extend(bits);
+    experiment.buffers.push(made);
+    KindColumn::Bits { columns: (first..first + columns).collect(), packed: first + columns }
 }
 
 /// The records of many lists, each of which leads to the next one.
@@ -170,14 +201,17 @@ mod tests {
 
     #[test]
     fn what_the_card_makes_is_made_of_what_it_reads() {
-        let [strings, plain, validity] = &columns()[..] else { unreachable!() };
+        let [strings, plain, validity, narrow, narrow_validity] = &columns()[..] else {
+            unreachable!()
+        };
         let sent = |experiment: &Experiment| -> u64 {
             let messages = experiment.messages();
             let pieces = messages.iter().flat_map(|to| to.messages.iter().flatten());
             pieces.map(|piece| piece.len).sum()
         };
-        // Two bytes of bits a row.
+        // Two bytes of bits a row, and one.
         assert_eq!(sent(validity), sent(plain) + 2 * NULLABLE_ROWS);
+        assert_eq!(sent(narrow_validity), sent(narrow) + KIND_ROWS);
         let (data, lengths) = (strings.buffers[6].len() as u64, LENGTH * KIND_ROWS);
         assert_eq!(sent(strings), 32 * KIND_ROWS + lengths + data);
         let mean = data as f64 / KIND_ROWS as f64;

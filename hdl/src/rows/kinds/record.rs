@@ -274,6 +274,17 @@ pub struct Value {
     pub fails: Bit,
 }
 
+/// Lanes of fixed width with which each row of a request begins, and of which no values are kept: from lane 0 on.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct Lead {
+    /// There are such lanes.
+    pub exists: Bit,
+    /// The last one of them. The next lane begins a group of bits, or has values that are followed.
+    pub lane: Bits<4>,
+    /// Bytes of all of them, 1 to 64.
+    pub bytes: Bits<7>,
+}
+
 /// Groups of a region's lanes, and bytes of its rows.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Plan {

@@ -13,12 +13,14 @@
 //!
 //! Contract: `clear`, then values in any cycles, then `send`, unless `full`: there was no room for all values or
 //! lengths. `send` comes two cycles after the last value or later, and only while not `busy`. A value is replayed in
-//! each cycle in which it is taken. With `leads`, a group of fixed width that was not judged is replayed before some of
-//! the values, or with them, if it leaves room for the length of such a value in a token.
+//! each cycle in which it is taken. With `lead`, a group of fixed width that was not judged is replayed before a value of
+//! each row. It is replayed with bits, or with a value that has a length, if it leaves room for a length in a token.
 
 use super::follower::LENGTH_BYTES;
 use super::giver::BEAT;
-use super::record::{CHUNK, DESTINATION, GOES_ON, HEAD, MESSAGE, TABLE, VALUE, VERDICT, Value};
+use super::record::{
+    CHUNK, DESTINATION, GOES_ON, HEAD, Lead, MESSAGE, TABLE, VALUE, VERDICT, Value,
+};
 use crate::primitive::{Flatten, Ram, RamStyle, Restore, StreamSkid};
 use crate::request::DEST_INDEX;
 use drdma_emit::prelude::*;
@@ -66,8 +68,7 @@ const KEPT_BITS: usize = <Kept as Synth>::BITS;
 /// - 1) lengths.
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`; flow `judged` with `length`; `send` with `marks`, `merges`, `leads`, `lead_lane`,
-/// `lead_bytes`; `begun`.
+/// `clk`, `rst`; `clear`; flow `judged` with `length`; `send` with `marks`, `merges`, `lead`; `begun`.
 ///
 /// # Outputs
 /// `full`; stream `value` with `led_bytes`, `led_room`; `told`; `busy`.
@@ -91,12 +92,8 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     pub marks: Signal<In, Bit>,
     /// With `marks`: binary logarithm of the number of chunks that become one.
     pub merges: Signal<In, Bits<4>>,
-    /// With `send`: a group of fixed width is sent before each value of the lane behind it. It begins with lane 0.
-    pub leads: Signal<In, Bit>,
-    /// With `leads`: last lane of the group.
-    pub lead_lane: Signal<In, Bits<4>>,
-    /// With `leads`: bytes of the group.
-    pub lead_bytes: Signal<In, Bits<7>>,
+    /// With `send`: a group of fixed width is sent before each value of the lane behind it.
+    pub lead: Signal<In, Lead>,
     /// Bytes of the group that is sent with a value that says so; 0 to 60, held while values are replayed.
     pub led_bytes: Signal<Out, Bits<6>>,
     /// Bytes of such a value that fit a token behind the group and the value's length.
@@ -145,9 +142,7 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     // The value that is replayed.
     marking: DFF<Bit>,
     merging: DFF<Bits<4>>,
-    leading: DFF<Bit>,
-    last_lead: DFF<Bits<4>>,
-    bytes_of_lead: DFF<Bits<7>>,
+    leading: DFF<Lead>,
     /// The group leaves room for a length in its token.
     lead_is_short: DFF<Bit>,
     /// What is left of the token then; kept, because it is needed early in the giver's cycle.
@@ -260,12 +255,13 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
     #[hdl_gen]
     fn read_value(&mut self) {
         self.kept_out.bits.next = self.values.read_data.val();
-        self.precedes.next = self.leading.q.val()
+        self.precedes.next = self.leading.q.val().exists
             && (self.kept_out.record.val().task == VALUE)
             && (bit_cast::<5, 4>(self.kept_out.record.val().first)
-                == bit_cast::<5, 4>(self.last_lead.q.val()) + 1);
+                == bit_cast::<5, 4>(self.leading.q.val().lane) + 1);
         self.leads_value.next = self.precedes.val()
-            && self.kept_out.record.val().has_length
+            && (self.kept_out.record.val().has_length
+                || (self.kept_out.record.val().is_bits && self.kept_out.record.val().unit_end))
             && self.lead_is_short.q.val();
         self.stays.next = self.precedes.val() && !self.leads_value.val() && !self.led.q.val();
         self.leaves.next =
@@ -321,18 +317,19 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
             self.value_new.next.unit_end = self.kept_out.record.val().first.get_bit(0);
         } else if self.stays.val() {
             self.value_new.next.first = 0.into();
-            self.value_new.next.lane = self.last_lead.q.val();
+            self.value_new.next.lane = self.leading.q.val().lane;
             self.value_new.next.unit_end = true;
             self.value_new.next.has_length = false;
+            self.value_new.next.is_bits = false;
             self.value_new.next.is_fixed = true;
             self.value_new.next.pointer = 0.into();
-            self.value_new.next.bytes = bit_cast::<32, 7>(self.bytes_of_lead.q.val());
+            self.value_new.next.bytes = bit_cast::<32, 7>(self.leading.q.val().bytes);
         }
         self.values_out.input.valid.next = self.came.q.val();
         self.values_out.input.data.next = self.value_new.val();
         self.values_out.output.join(&mut self.value);
         self.led_room.next = self.room_of_lead.q.val();
-        self.led_bytes.next = self.bytes_of_lead.q.val().get_bits::<6>(0);
+        self.led_bytes.next = self.leading.q.val().bytes.get_bits::<6>(0);
         self.busy.next =
             self.left.q.val().any() || self.came.q.val() || self.values_out.output.valid.val();
     }
@@ -369,11 +366,9 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
             self.next.d.next = 0.into();
             self.marking.d.next = self.marks.val();
             self.merging.d.next = self.merges.val();
-            self.leading.d.next = self.leads.val();
-            self.last_lead.d.next = self.lead_lane.val();
-            self.bytes_of_lead.d.next = self.lead_bytes.val();
-            self.lead_is_short.d.next = self.lead_bytes.val() <= MOST_LED;
-            self.room_of_lead.d.next = bits::<6>(MOST_LED) - self.lead_bytes.val().get_bits::<6>(0);
+            self.leading.d.next = self.lead.val();
+            self.lead_is_short.d.next = self.lead.val().bytes <= MOST_LED;
+            self.room_of_lead.d.next = bits::<6>(MOST_LED) - self.lead.val().bytes.get_bits::<6>(0);
             self.led.d.next = false;
         }
         if self.clear.val() || self.rst.val() {

@@ -87,9 +87,7 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
         self.replay.send.next = self.lister.send.val();
         self.replay.marks.next = self.lister.marks.val();
         self.replay.merges.next = self.lister.merges.val();
-        self.replay.leads.next = self.lister.leads.val();
-        self.replay.lead_lane.next = self.lister.lead_lane.val();
-        self.replay.lead_bytes.next = self.lister.lead_bytes.val();
+        self.replay.lead.next = self.lister.lead.val();
         self.replay.value.join(&mut self.sender.value);
         self.replay.begun.next = self.sender.begun.val();
         self.sender.clear.next = self.lister.send.val();

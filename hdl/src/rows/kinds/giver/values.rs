@@ -107,8 +107,12 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
         if self.flushes.val() {
             self.out_new.next.first = 1.into();
             self.out_new.next.last = 0.into();
-            self.out_new.next.bytes = bit_cast::<7, 2>(self.bit_bytes.val());
+            self.out_new.next.bytes =
+                bit_cast::<7, 2>(self.bit_bytes.val()) + bit_cast::<7, 6>(self.led.val());
             self.done.next = self.emits.val() && self.value.is_bits.val();
+            if self.value.leads.val() {
+                self.lead_alone();
+            }
         } else if self.value.alone.val() {
             self.out_new.next.first = 1.into();
             self.out_new.next.last = 0.into();
@@ -134,8 +138,7 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
             self.out_new.next.row = self.value.row.val();
         }
         if !self.out_new.val().lead && self.value.leads.val() {
-            self.out_new.next.last = self.value.first.val() - 1;
-            self.out_new.next.pointer = 0.into();
+            self.lead_alone();
         } else if !self.out_new.val().lead {
             self.out_new.next.first = 1.into();
             self.out_new.next.last = 0.into();
@@ -145,6 +148,16 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
             self.rest.d.next = self.value.bytes.val() - bit_cast::<32, 6>(self.room.val());
             self.rest_at.d.next = self.value.pointer.val() + bit_cast::<64, 6>(self.room.val());
         }
+    }
+
+    /// The token's lanes are those that the value leads, and made bytes follow them.
+    #[hdl_gen]
+    pub(super) fn lead_alone(&mut self) {
+        self.out_new.next.first = 0.into();
+        self.out_new.next.last = self.value.first.val() - 1;
+        self.out_new.next.piece = false;
+        self.out_new.next.row = self.value.row.val();
+        self.out_new.next.pointer = 0.into();
     }
 
     /// Sends a piece of host memory.

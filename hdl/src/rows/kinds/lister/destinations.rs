@@ -30,6 +30,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.for_next.d.next = false;
         self.some_columns.d.next = false;
         if self.begins.val() {
+            self.has_lead.d.next = false;
+            self.lead_of_all.d.next.exists = false;
             self.keeps.d.next = !self.hopeless.q.val();
             self.ahead.d.next = !self.start.val();
             self.ahead_slot.d.next = self.next_slot.val();

@@ -4,7 +4,9 @@
 //! is not judged ahead, or no further, if it is found that its values are not kept, that it has chains, or that a
 //! region has many rows: the request before ends only when its successor is judged.
 
+use super::super::giver::BEAT;
 use super::{KEPT_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState, MOST_AHEAD};
+use crate::request::BITMAPPED;
 use drdma_emit::prelude::*;
 
 /// Largest number of destinations with lists of their own of a request of few rows.
@@ -35,25 +37,48 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.send.next = false;
     }
 
-    /// Finds whether each row of a partitioned request is one group of fixed width and values that are followed. Where
-    /// its rows are judged, the group is not asked for: it is sent before the value that it precedes.
+    /// Finds whether each row of the destination is one group of fixed width, of up to 64 bytes, and other groups that
+    /// are bits or are followed. Where values are kept, the first group is not asked for: it is sent before the value
+    /// that it precedes, or with it.
     #[hdl_gen]
     pub(super) fn look_at_lead(&mut self) {
-        self.lead_lane.next = self.plan_now.val().lasts.get_bits::<4>(0);
-        self.lead_bytes.next = self.plan_now.val().fills.get_bits::<7>(0);
-        self.leads.next = self.set_info.val().ids.any()
-            && self.head.q.val().sets.any()
-            && self.plan_now.val().follows.any()
-            && ((self.plan_now.val().starts ^ self.plan_now.val().follows) == 1)
-            && !self.plan_now.val().bits.any()
-            && self.lead_lane.val().any();
+        self.lead_now.next.lane = self.plan_now.val().lasts.get_bits::<4>(0);
+        self.lead_now.next.bytes = self.plan_now.val().fills.get_bits::<7>(0);
+        self.kept_groups.next =
+            self.plan_now.val().starts & (self.plan_now.val().follows | self.plan_now.val().bits);
+        self.lead_now.next.exists = (self.set_info.val().kind == BITMAPPED)
+            && (self.head.q.val().sets == 1)
+            && self.kept_groups.val().any()
+            && ((self.plan_now.val().starts ^ self.kept_groups.val()) == 1)
+            && (self.lead_now.val().bytes <= BEAT);
+        self.lead.next = self.lead_of_all.q.val();
         self.keeping.next = self.asks_all.q.val()
             && self.judging.val()
-            && (self.phase.q.val() == ListerPhase::Check)
-            && !self.leads.val();
+            && (self.phase.q.val() == ListerPhase::Check);
+        self.leads.next = self.keeping.val() && self.lead_now.val().exists;
         self.gives.next =
             (self.phase.q.val() == ListerPhase::Give) || self.keeping.val() || self.columns.val();
         self.counts.next = self.judging.val() && !self.follows.q.val() && !self.keeping.val();
+    }
+
+    /// The rows of all destinations begin with the same group that is not asked for, or with none: the values of a
+    /// request where they differ are not kept.
+    #[hdl_gen]
+    pub(super) fn compare_lead(&mut self) {
+        if self.keeping.val() {
+            self.has_lead.d.next = true;
+            self.lead_of_all.d.next = self.lead_now.val();
+            if self.has_lead.q.val()
+                && ((self.lead_now.val().exists != self.lead_of_all.q.val().exists)
+                    || (self.lead_now.val().exists
+                        && ((self.lead_now.val().lane != self.lead_of_all.q.val().lane)
+                            || (self.lead_now.val().bytes != self.lead_of_all.q.val().bytes))))
+            {
+                self.keeps.d.next = false;
+                self.asks_all.d.next = false;
+                self.state.d.next = ListerState::Region;
+            }
+        }
     }
 
     /// Decides whether the values of the current destination are kept. There must be room for a value of each id, and

@@ -12,7 +12,7 @@ mod turns;
 use super::chaser::Linked;
 use super::finder::{Finder, PLACE_BITS, Place};
 use super::giver::TOTAL;
-use super::record::{Ask, PLAN_BITS, Plan, Wanted};
+use super::record::{Ask, Lead, PLAN_BITS, Plan, Wanted};
 use crate::layout::kept::KeptRecord;
 use crate::primitive::{FirstSet, Flatten, Lutram, Ram, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX, SetKinds};
@@ -191,7 +191,7 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 ///
 /// # Outputs
 /// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; flow `record`; `pd`; `clears`; `send` with `marks`,
-/// `merges`, `leads`, `lead_lane`, `lead_bytes`; `done` with `status`, `bad_dest`.
+/// `merges`, `lead`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lister<const RECORDS: usize> {
     /// Clock.
@@ -272,13 +272,8 @@ pub struct Lister<const RECORDS: usize> {
     pub marks: Signal<Out, Bit>,
     /// With `marks`: binary logarithm of the number of chunks that such a chunk consists of.
     pub merges: Signal<Out, Bits<4>>,
-    /// With `send`: each row has a group of fixed width that was not asked for, from lane 0 on, before the value of the
-    /// lane behind it.
-    pub leads: Signal<Out, Bit>,
-    /// With `leads`: last lane of the group.
-    pub lead_lane: Signal<Out, Bits<4>>,
-    /// With `leads`: bytes of the group.
-    pub lead_bytes: Signal<Out, Bits<7>>,
+    /// With `send`: the group of fixed width with which each row begins, if it was not asked for.
+    pub lead: Signal<Out, Lead>,
     /// From the cycle after `send` on: all tokens have left.
     pub sent: Signal<In, Bit>,
     /// The request is over.
@@ -306,6 +301,15 @@ pub struct Lister<const RECORDS: usize> {
     /// All groups of the destination are asked for where it is judged.
     asks_all: DFF<Bit>,
     keeping: Signal<Local, Bit>,
+    /// The first group of a row of the current destination, which is not asked for where values are kept.
+    lead_now: Signal<Local, Lead>,
+    /// That of all destinations so far, if there was one with rows.
+    lead_of_all: DFF<Lead>,
+    has_lead: DFF<Bit>,
+    /// The first group of each row is not asked for.
+    leads: Signal<Local, Bit>,
+    /// The groups of a row that are bits or are followed.
+    kept_groups: Signal<Local, Bits<16>>,
     /// Groups are asked for that are sent, or are kept to be sent.
     gives: Signal<Local, Bit>,
     /// The request that is judged has not been started.
@@ -512,9 +516,9 @@ pub struct Lister<const RECORDS: usize> {
     /// Number of the unit's bits that do not fill a byte yet.
     carry: DFF<Bits<3>>,
     carry_new: Signal<Local, Bits<3>>,
-    lead: Signal<Local, Bits<5>>,
+    lead_bits: Signal<Local, Bits<5>>,
     bit_bytes: DFF<Bits<5>>,
-    lead_up: Signal<Local, Bits<5>>,
+    lead_bits_up: Signal<Local, Bits<5>>,
     row_bytes: DFF<Bits<33>>,
     /// Bytes of the message for which no entry is asked for.
     sum: DFF<Bits<33>>,

@@ -101,6 +101,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         if self.gives.val() {
             self.groups_new.next = self.plan_now.val().starts;
         }
+        if self.leads.val() {
+            self.groups_new.next = self.kept_groups.val();
+        }
         self.lowest.bits.next = self.groups_new.val();
         // The groups without their first one.
         self.left_new.next = self.groups_new.val() & (self.groups_new.val() - 1);
@@ -313,6 +316,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && !self.planned.q.val().get_bit(self.region_index.val().index())
         {
             self.state.d.next = ListerState::Lanes;
+        } else if self.set_info.val().count.any() {
+            self.compare_lead();
         }
     }
 

@@ -10,24 +10,24 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// element.
     #[hdl_gen]
     pub(super) fn count_bytes(&mut self) {
-        self.lead.next = bit_cast::<5, 3>(self.carry.q.val()) + self.plan_now.val().lead;
-        self.lead_up.next = self.lead.val() + 7;
+        self.lead_bits.next = bit_cast::<5, 3>(self.carry.q.val()) + self.plan_now.val().lead;
+        self.lead_bits_up.next = self.lead_bits.val() + 7;
         self.carry_new.next = self.plan_now.val().trail.get_bits::<3>(0);
         if self.plan_now.val().only_bits {
-            self.carry_new.next = self.lead.val().get_bits::<3>(0);
+            self.carry_new.next = self.lead_bits.val().get_bits::<3>(0);
         }
         self.bit_bytes.d.next = (self.plan_now.val().inner + (self.plan_now.val().trail >> 3))
-            + (self.lead_up.val() >> 3);
+            + (self.lead_bits_up.val() >> 3);
         if self.plan_now.val().only_bits {
-            self.bit_bytes.d.next = self.lead.val() >> 3;
+            self.bit_bytes.d.next = self.lead_bits.val() >> 3;
         }
         if ((!self.interleaved.val() && !self.surveys.val()) || self.last_region.val())
             && self.carry_new.val().any()
         {
             self.bit_bytes.d.next = (self.plan_now.val().inner + (self.plan_now.val().trail >> 3))
-                + ((self.lead_up.val() >> 3) + 1);
+                + ((self.lead_bits_up.val() >> 3) + 1);
             if self.plan_now.val().only_bits {
-                self.bit_bytes.d.next = self.lead_up.val() >> 3;
+                self.bit_bytes.d.next = self.lead_bits_up.val() >> 3;
             }
         }
         self.row_bytes.d.next = bit_cast::<33, 32>(self.plan_now.val().bytes)
@@ -40,8 +40,11 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.row_bytes.d.next = self.unit_bytes.q.val();
         }
         if self.keeping.val() || self.columns.val() {
-            // All groups are asked for.
+            // All groups are asked for, but for one that leads.
             self.row_bytes.d.next = 0.into();
+        }
+        if self.leads.val() {
+            self.row_bytes.d.next = bit_cast::<33, 7>(self.lead_now.val().bytes);
         }
         self.unit_sum.next = self.unit_bytes.q.val() + self.row_bytes.q.val();
     }

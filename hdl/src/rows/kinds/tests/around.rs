@@ -463,8 +463,9 @@ impl<'a> Around<'a> {
     fn bytes_of(&self, token: &Beat, made: &mut VecDeque<Beat>) -> Vec<u8> {
         let bytes = token.u64("bytes") as usize;
         let (first, last) = (token.u64("first"), token.u64("last"));
-        // The token has one lane, a part of one lane, or several whole lanes and perhaps a part of the last.
-        assert!(bytes <= 64 && (first > last || (token.u64("piece") == 1) == (first == last)));
+        // The token has a part of one lane, or whole lanes and perhaps a part of one more.
+        let piece = token.u64("piece") == 1;
+        assert!(bytes <= 64 && (!piece || first >= last));
         let leads = token.u64("lead") == 1;
         let mut data = Vec::new();
         let mut make = |count: usize| {
@@ -483,7 +484,7 @@ impl<'a> Around<'a> {
             if is_led {
                 data.extend(make(4));
             }
-            let len = match (is_led, first == last) {
+            let len = match (is_led, piece) {
                 (true, _) => token.u64("behind"),
                 (_, true) => token.u64("bytes"),
                 _ => len,
