@@ -51,7 +51,8 @@
 //! unless `forget` cancels it. If that request is judged while another one is sent, `done` waits for its verdict.
 //!
 //! A group takes a cycle, and a row at least one; a row that several regions share counts as one. A value that is sent
-//! takes a cycle for each 64 bytes, of which its length is the beginning. 512 entries are under way at once.
+//! takes a cycle for each 64 bytes, of which its length is the beginning. A group of fixed width at the beginning of a
+//! row takes none where only bits and values that are followed come behind it. 512 entries are under way at once.
 //!
 //! A list is read 512 B at a time, and 64 such windows are kept. The next 16 windows of a list are asked for while rows
 //! of those before are found. The first windows of the lists of the first 32 destinations are asked for before the

@@ -263,8 +263,8 @@ pub struct Value {
     pub has_length: Bit,
     /// With `has_length`: the length is sent without the value.
     pub alone: Bit,
-    /// With `has_length`, where values are replayed: the lanes before `first` stand before the value in its row, and
-    /// are sent with it.
+    /// With `has_length` or `is_bits`, where values are replayed: the lanes before `first` stand before the value in
+    /// its row, and are sent with it.
     pub leads: Bit,
     /// The value is bits.
     pub is_bits: Bit,

@@ -13,8 +13,8 @@
 //!
 //! Contract: `clear`, then values in any cycles, then `send`, unless `full`: there was no room for all values or
 //! lengths. `send` comes two cycles after the last value or later, and only while not `busy`. A value is replayed in
-//! each cycle in which it is taken. With `lead`, a group of fixed width that was not judged is replayed before a value of
-//! each row. It is replayed with bits, or with a value that has a length, if it leaves room for a length in a token.
+//! each cycle in which it is taken. With `lead`, a group of fixed width that was not judged is replayed before a value
+//! of each row. It is replayed with bits, or with a value that has a length, if it leaves room for a length in a token.
 
 use super::follower::LENGTH_BYTES;
 use super::giver::BEAT;

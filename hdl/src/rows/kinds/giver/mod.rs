@@ -50,9 +50,9 @@ const STANDING_BITS: usize = <Standing as Synth>::BITS;
 ///
 /// A value that is counted takes a cycle. A value that is sent takes one for each token of 64 bytes, the first of which
 /// begins with its length, or with the lanes that it leads and its length; a group of fixed width takes one, and so do
-/// bits side by side. Bits that do not fill a byte cost a cycle where an element's next region has another value. The
-/// head of a destination or turn takes 2. Once a value or a message has failed, all further values are dropped until
-/// `clear`.
+/// bits side by side, with the lanes that they lead. Bits that do not fill a byte cost a cycle where an element's next
+/// region has another value. The head of a destination or turn takes 2. Once a value or a message has failed, all
+/// further values are dropped until `clear`.
 ///
 /// The lengths of a WRITE's messages are kept as they are judged: fewer than 2^`LENGTHS` of them and of ends of
 /// destinations. Exactly these messages must then be sent, or the request fails. If there are more, each message is
@@ -84,7 +84,7 @@ pub struct Giver<const LENGTHS: usize> {
     pub replays: Signal<In, Bit>,
     /// With `replays`: bytes of the message whose first token leaves next.
     pub replayed_length: Signal<In, Bits<32>>,
-    /// With `replays`: bytes of the lanes before a value that leads them; at most 60.
+    /// With `replays`: bytes of the lanes before a value that leads them, or before bits; at most 60.
     pub led_bytes: Signal<In, Bits<6>>,
     /// With `replays`: bytes of such a value that fit the token of these lanes and its length.
     pub led_room: Signal<In, Bits<6>>,

@@ -496,7 +496,8 @@ fn short_requests_with_bits_follow_each_other() {
     assert!(cycles[1..].iter().all(|cycles| *cycles <= most), "{cycles:?}, {most} expected");
 }
 
-/// A row of fixed width that bits follow takes a cycle where it is judged, and one where it is sent, if both fit a token.
+/// A row of fixed width that bits follow takes a cycle where it is judged, and one where it is sent, if both fit a
+/// token.
 #[test]
 fn bits_are_sent_with_the_values_before_them() {
     let library = many();
