@@ -75,8 +75,6 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                             || (self.lead_now.val().bytes != self.lead_of_all.q.val().bytes))))
             {
                 self.keeps.d.next = false;
-                self.asks_all.d.next = false;
-                self.state.d.next = ListerState::Region;
             }
         }
     }

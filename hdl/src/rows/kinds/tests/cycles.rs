@@ -240,25 +240,25 @@ fn hops_of_many_chains_share_their_round_trips() {
 }
 
 /// Columns of 8 B that may be null: numbers of columns of values and of bits, in regions of 16 columns at most.
-struct Nullable {
-    values: usize,
-    bits: usize,
-    rows: u32,
-    destinations: usize,
+pub(super) struct Nullable {
+    pub(super) values: usize,
+    pub(super) bits: usize,
+    pub(super) rows: u32,
+    pub(super) destinations: usize,
     /// Rows are selected by ids, in one region; else by a bitmap for each destination, with values and bits in separate
     /// regions, unless they are joined.
-    by_ids: bool,
+    pub(super) by_ids: bool,
     /// Values and bits are in one region also if rows are selected by bitmaps.
-    joined: bool,
+    pub(super) joined: bool,
     /// Each destination has columns of bits of its own.
-    apart: bool,
+    pub(super) apart: bool,
     /// Cycles of a read of host memory.
-    latency: u64,
+    pub(super) latency: u64,
 }
 
 impl Nullable {
     /// A SEND of each row to one of the destinations, 20 rows in a message; and the host's memory.
-    fn make(&self) -> (Request, Segments) {
+    pub(super) fn make(&self) -> (Request, Segments) {
         let mut random = Random::new(7);
         let mut memory = random.bytes(POOL as usize);
         let (mut values, mut bits) = (Vec::new(), Vec::new());

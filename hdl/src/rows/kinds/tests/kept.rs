@@ -1,9 +1,13 @@
 //! Tests of requests that are sent from what was kept of them.
 
+use super::cycles::Nullable;
 use super::turns::{STRINGS, Table};
 use super::{Around, Change, Dest, Walked, expected, many};
 use drdma_abi::work_request::Opcode;
+use drdma_semantics::kinds::{Entry, Kinds};
 use drdma_semantics::memory::Segments;
+use drdma_semantics::region::Region;
+use drdma_semantics::request::{Destination, Request};
 use drdma_verilated::testbench::{Random, STALLS};
 use std::collections::BTreeMap;
 
@@ -89,6 +93,52 @@ fn bits_before_a_string_are_sent_as_bits() {
         around.memory = Segments::new().with(super::BASE, memory);
         let messages = expected(&request, false, &around.memory).unwrap();
         compare(&around.walk(&request, false), &messages, table.opcode);
+    }
+}
+
+/// Rows of all destinations begin with the same values of fixed width before bits; or those of one destination do not.
+#[test]
+fn destinations_whose_rows_begin_otherwise_get_their_rows() {
+    let library = many();
+    let mut around = Around::new(&library, 0);
+    let entries = |request: &mut Request, index: usize| match &mut request.destinations[index] {
+        Destination { regions, .. } => match &mut regions[0] {
+            Region::Kinds(kinds) => std::mem::take(&mut kinds.entries),
+            _ => unreachable!("a region with kinds"),
+        },
+    };
+    let changes: [(&str, fn(Vec<Entry>) -> Vec<Vec<Entry>>); 5] = [
+        ("none", |entries| vec![entries]),
+        ("fewer bytes", |entries| vec![entries[1..].to_vec()]),
+        ("bits alone", |entries| vec![entries[3..].to_vec()]),
+        ("bits first", |entries| vec![[&entries[3..], &entries[..3]].concat()]),
+        ("two regions", |entries| vec![entries.clone(), entries]),
+    ];
+    for (name, change) in changes {
+        for index in 0..3 {
+            let table = Nullable {
+                values: 3,
+                bits: 2,
+                rows: 400,
+                destinations: 3,
+                by_ids: false,
+                joined: true,
+                apart: false,
+                latency: 100,
+            };
+            let (mut request, memory) = table.make();
+            let regions = change(entries(&mut request, index));
+            let region = request.destinations[index].regions[0].clone();
+            let with = |entries| match region.clone() {
+                Region::Kinds(kinds) => Region::Kinds(Kinds { entries, ..kinds }),
+                other => other,
+            };
+            request.destinations[index].regions = regions.into_iter().map(with).collect();
+            around.memory = memory;
+            let messages = expected(&request, false, &around.memory).unwrap();
+            println!("{name}, destination {index}");
+            compare(&around.walk(&request, false), &messages, request.opcode);
+        }
     }
 }
 
