@@ -8,7 +8,7 @@
 //! a read, and no greater width.
 //!
 //! The block adds up how far the lengths of all reads, those of indexes and requests included, lie from a *middle*,
-//! which is 24 B above that mean. It moves the *gap* by 16 B when the sum is far off: up below -8 KiB, down above 64
+//! which is 24 B above that mean. It moves the *gap* by 16 B when the sum is far off: up below -16 KiB, down above 64
 //! KiB. Each read also moves the sum 40 B towards 0, so that the gap stays while the mean of the reads is between 16 B
 //! less and 64 B more than the balance. The gap goes down later and more slowly than up, because reads that are too
 //! short cost more than reads that are too long.
@@ -128,9 +128,9 @@ impl Logic for Balance {
         self.excess.d.next = self.delta[0].val() + self.delta[1].val();
         self.read.d.next = (self.shared[0].q.val() || self.shared[1].q.val()) && !self.held.q.val();
 
-        // The sum is 64 KiB or more, or less than -8 KiB.
+        // The sum is 64 KiB or more, or less than -16 KiB.
         self.high.next = !self.sum.q.val().get_bit(17) && self.sum.q.val().get_bit(16);
-        self.low.next = self.sum.q.val().get_bit(17) && !self.sum.q.val().get_bits::<4>(13).all();
+        self.low.next = self.sum.q.val().get_bit(17) && !self.sum.q.val().get_bits::<3>(14).all();
         self.decay.next = bits::<SUM>(0) - DECAY;
         if self.sum.q.val().get_bit(17) {
             self.decay.next = DECAY.into();
@@ -236,7 +236,7 @@ mod tests {
                 }
                 self.steps = (self.steps - 1).max(1);
             }
-            if self.sum < -(8 << 10) {
+            if self.sum < -(16 << 10) {
                 self.sum = 0;
                 if !self.rising {
                     let again = self.narrow == self.steps;
