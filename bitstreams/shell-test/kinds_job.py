@@ -10,13 +10,14 @@ that lead to each other, which the card does not read twice either.
 """
 
 import argparse
+import itertools
 import json
 import random
 
 DESTINATIONS = 4
 ROWS = {"strings": 1200, "bits": 2000, "keys": 3000}
 VALUES, BITS = 5, 5
-# Bytes of the longest string; of a record with its place; records of a chain, and chains.
+# Bytes of the longest string, of a record, and from one record to the next; records of a chain, and chains.
 LONGEST, RECORD, PLACE, HOPS, CHAINS = 60, 56, 64, 7, 40
 
 
@@ -39,10 +40,11 @@ class Job:
     def buffer(self, name, data, **more):
         self.buffers.append({"name": name, "hex": bytes(data).hex(), **more})
 
-    def columns(self, count, rows, width=8):
+    def columns(self, count, rows):
+        """Columns of 8 B."""
         for index in range(count):
-            self.buffer(f"c{index}", self.random.randbytes(width * rows))
-        return [column(f"c{index}", width) for index in range(count)]
+            self.buffer(f"c{index}", self.random.randbytes(8 * rows))
+        return [column(f"c{index}", 8) for index in range(count)]
 
     def ids(self, rows):
         """A partition for each row; some rows have none of the four."""
@@ -64,7 +66,7 @@ class Job:
     def strings(self):
         rows = ROWS["strings"]
         columns, lengths = self.columns(VALUES - 1, rows), [self.random.randint(0, LONGEST) for _ in range(rows)]
-        ends = [sum(lengths[:row]) for row in range(rows + 1)]
+        ends = list(itertools.accumulate(lengths, initial=0))
         self.buffer("offsets", b"".join(end.to_bytes(4, "little") for end in ends))
         self.buffer("data", self.random.randbytes(ends[-1]))
         columns.append({"type": "varlen", **column("offsets", 4), "data": {"buffer": "data", "offset": 0}})

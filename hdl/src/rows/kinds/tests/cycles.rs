@@ -313,7 +313,7 @@ impl Nullable {
                 memory.extend((0..self.rows as usize / 8 + 1).map(byte));
                 let rows = Selection::Bitmap { bitmap, first: 0, rows: self.rows, lkey: ALL };
                 let own = if self.apart { index * self.bits } else { 0 };
-                let bits = bits.get(own..own + self.bits).unwrap_or_default();
+                let bits = if self.joined { &[] } else { &bits[own..own + self.bits] };
                 let columns = values.chunks(16).chain(bits.chunks(16));
                 regions = columns
                     .map(|entries| Region::Kinds(Kinds { rows, entries: entries.to_vec() }))
@@ -522,7 +522,7 @@ fn bits_are_sent_with_the_values_before_them() {
         let lines = dests * (5 * bits as u64 * (rows.div_ceil(512) + 1) + 40);
         let judging = rows + 3 * messages + if by_ids { turns } else { lines } + 200;
         let sending = tokens * rows + messages + 2 * 64 + 100;
-        // The second request is judged while the first one is sent, and the third one is sent alone.
+        // The third request is judged while the second one is sent, and is then sent alone.
         let most = [judging.max(sending), sending];
         assert!(cycles[1] <= most[0] && cycles[2] <= most[1], "{cycles:?}, {most:?} expected");
     }
