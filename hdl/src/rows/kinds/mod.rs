@@ -216,7 +216,7 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize
     sender: Giver<1>,
     #[init(Constant::new((1_u64 << (VALUES - 2)).into()))]
     room_for_rows: Constant<Bits<33>>,
-    #[init(Constant::new((1_u64 << (VALUES - 6)).into()))]
+    #[init(Constant::new((1_u64 << (VALUES - 7)).into()))]
     least_rows: Constant<Bits<33>>,
     judged: Signal<Local, Bit>,
     unused_judged: Signal<Local, Bit>,

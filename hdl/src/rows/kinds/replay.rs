@@ -12,8 +12,10 @@
 //! while others have their turns.
 //!
 //! Contract: `clear`, then values in any cycles, then `send`, unless `full`: there was no room for all values or
-//! lengths. `send` comes two cycles after the last value or later, and only while not `busy`. A value is replayed in
-//! each cycle in which it is taken. With `lead`, a group of fixed width that was not judged is replayed before a value
+//! lengths. `send` comes two cycles after the last value or later, and only while not `busy`. With `streams` it may come
+//! before: values are replayed as they are judged, and those for which there is no room yet must wait for `ready`. The
+//! lengths of messages are not told then. The next `clear` comes two cycles after the last value or later. A value is
+//! replayed in each cycle in which it is taken. With `lead`, a group of fixed width that was not judged is replayed before a value
 //! of each row. It is replayed with bits, or with a value that has a length, if it leaves room for a length in a token.
 
 use super::follower::LENGTH_BYTES;
@@ -31,6 +33,10 @@ const BIT_COUNT: usize = 5;
 const BITS_SHIFT: u64 = 16;
 /// Most bytes of a group that is sent with a value: a token has room for the value's length behind it.
 const MOST_LED: u64 = BEAT - LENGTH_BYTES;
+/// Binary logarithm of the part of the memory that counts as many values.
+const LOG_FEW: usize = 6;
+/// Values that may be on their way when there is no room for more.
+const ON_WAY: u64 = 4;
 /// Bits of a number of chunks.
 const CHUNK_NUMBER: usize = 8;
 
@@ -68,10 +74,10 @@ const KEPT_BITS: usize = <Kept as Synth>::BITS;
 /// - 1) lengths.
 ///
 /// # Inputs
-/// `clk`, `rst`; `clear`; flow `judged` with `length`; `send` with `marks`, `merges`, `lead`; `begun`.
+/// `clk`, `rst`; `clear`; `streams`; flow `judged` with `length`; `send` with `marks`, `merges`, `lead`; `begun`.
 ///
 /// # Outputs
-/// `full`; stream `value` with `led_bytes`, `led_room`; `told`; `busy`.
+/// `ready`, `has_room`, `lags`, `full`; stream `value` with `led_bytes`, `led_room`; `told`; `busy`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     /// Clock.
@@ -80,10 +86,18 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     pub rst: Signal<In, Bit>,
     /// A request begins to be judged, perhaps anew: nothing is kept of it.
     pub clear: Signal<In, Bit>,
+    /// The request may be sent before all of it is judged; messages whose length must be told are not among it.
+    pub streams: Signal<In, Bit>,
+    /// A value may be judged: without `streams` always.
+    pub ready: Signal<Out, Bit>,
     /// A value was judged.
     pub judged: Flow<In, Value>,
     /// With `judged`, if a message ends: its bytes.
     pub length: Signal<In, Bits<32>>,
+    /// There is room for more values.
+    pub has_room: Signal<Out, Bit>,
+    /// Of the request that was judged and is replayed many values are left.
+    pub lags: Signal<Out, Bit>,
     /// There is no room for the request.
     pub full: Signal<Out, Bit>,
     /// The request is to be replayed.
@@ -114,8 +128,12 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     half: Constant<Bits<VALUES>>,
     #[init(Constant::new((1_u64 << (LENGTHS - 1)).into()))]
     lengths_half: Constant<Bits<LENGTHS>>,
-    /// Values are kept in the upper half, and replayed from the lower one.
+    /// Values are kept in the upper half.
     upper: DFF<Bit>,
+    /// Values are replayed from the upper half.
+    from_upper: DFF<Bit>,
+    /// The request that is judged is replayed.
+    is_sent: DFF<Bit>,
 
     // The value that is kept.
     taken: DFF<Bit>,
@@ -124,6 +142,14 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     kept_new: Signal<Local, Kept>,
     kept_in: Flatten<Kept, KEPT_BITS>,
     count: DFF<Bits<VALUES>>,
+    /// Values of the request that is judged which have not been replayed.
+    waiting: Signal<Local, Bits<VALUES>>,
+    #[init(Constant::new(((1_u64 << (VALUES - 1)) - ON_WAY).into()))]
+    most: Constant<Bits<VALUES>>,
+    room: DFF<Bit>,
+    #[init(Constant::new((1_u64 << (VALUES - LOG_FEW)).into()))]
+    few: Constant<Bits<VALUES>>,
+    many_left: DFF<Bit>,
     fits: Signal<Local, Bit>,
     over: DFF<Bit>,
 
@@ -157,7 +183,10 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     stays: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
     from: DFF<Bits<VALUES>>,
-    left: DFF<Bits<VALUES>>,
+    /// Number of values that can be replayed.
+    end: DFF<Bits<VALUES>>,
+    /// Some of them are left.
+    more: Signal<Local, Bit>,
     fetches: Signal<Local, Bit>,
     came: DFF<Bit>,
     kept_out: Restore<Kept, KEPT_BITS>,
@@ -170,6 +199,8 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     is_within: Signal<Local, Bit>,
     /// Number of the message whose first token leaves next.
     next: DFF<Bits<LENGTHS>>,
+    /// The lengths of messages are not told.
+    untold: DFF<Bit>,
     unused: Signal<Local, Bit>,
 }
 
@@ -177,7 +208,9 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
     /// A value is kept in the cycle after it was judged.
     #[hdl_gen]
     fn keep_value(&mut self) {
-        self.taken.d.next = self.judged.valid.val() && (self.judged.task.val() != TABLE);
+        self.taken.d.next = self.judged.valid.val()
+            && (self.judged.task.val() != TABLE)
+            && !self.judged.fails.val();
         self.held.d.next = self.judged.val();
         self.held_length.d.next = self.length.val();
         self.held.q.share(&mut self.kept_new);
@@ -191,10 +224,20 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
             || self.held.q.val().alone
             || self.held.q.val().leads;
         self.kept_in.record.next = self.kept_new.val();
-        self.fits.next = self.count.q.val() != self.half.val();
+        self.waiting.next = self.count.q.val();
+        if self.is_sent.q.val() {
+            self.waiting.next = self.count.q.val() - self.from.q.val();
+        }
+        self.room.d.next = self.waiting.val() < self.most.val();
+        self.has_room.next = self.room.q.val();
+        self.many_left.d.next = self.waiting.val() >= self.few.val();
+        self.lags.next = self.many_left.q.val();
+        self.ready.next = !self.streams.val() || self.room.q.val();
+        self.fits.next = self.waiting.val() != self.half.val();
         self.values.write_lanes.next =
             bit_cast::<1, 1>((self.taken.q.val() && self.fits.val()).into());
-        self.values.write_address.next = self.count.q.val();
+        // A request that is replayed as it is judged goes round in its half.
+        self.values.write_address.next = self.count.q.val() & !self.half.val();
         if self.upper.q.val() {
             self.values.write_address.next = self.count.q.val() | self.half.val();
         }
@@ -237,7 +280,7 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
         } else if self.taken.q.val() && self.is_write.q.val() {
             if (self.held.q.val().task == VALUE) && !self.open.q.val() {
                 if self.number.q.val() == self.lengths_half.val() {
-                    self.over.d.next = true;
+                    self.over.d.next = !self.streams.val();
                 } else {
                     self.open.d.next = true;
                     self.mine.d.next = self.number.q.val();
@@ -269,15 +312,18 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
         if self.came.q.val() && self.values_out.input.ready.val() {
             self.led.d.next = self.stays.val();
         }
-        self.fetches.next = self.left.q.val().any() && (!self.came.q.val() || self.leaves.val());
+        if self.is_sent.q.val() {
+            self.end.d.next = self.count.q.val();
+        }
+        self.more.next = self.from.q.val() != self.end.q.val();
+        self.fetches.next = self.more.val() && (!self.came.q.val() || self.leaves.val());
         self.values.read_enable.next = self.fetches.val();
-        self.values.read_address.next = self.from.q.val() | self.half.val();
-        if self.upper.q.val() {
-            self.values.read_address.next = self.from.q.val();
+        self.values.read_address.next = self.from.q.val() & !self.half.val();
+        if self.from_upper.q.val() {
+            self.values.read_address.next = self.from.q.val() | self.half.val();
         }
         if self.fetches.val() {
             self.from.d.next = self.from.q.val() + 1;
-            self.left.d.next = self.left.q.val() - 1;
         }
         self.came.d.next = self.fetches.val() || (self.came.q.val() && !self.leaves.val());
     }
@@ -330,8 +376,7 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
         self.values_out.output.join(&mut self.value);
         self.led_room.next = self.room_of_lead.q.val();
         self.led_bytes.next = self.leading.q.val().bytes.get_bits::<6>(0);
-        self.busy.next =
-            self.left.q.val().any() || self.came.q.val() || self.values_out.output.valid.val();
+        self.busy.next = self.more.val() || self.came.q.val() || self.values_out.output.valid.val();
     }
 
     /// The next message's length is read in the next cycle.
@@ -341,11 +386,14 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
             self.next.d.next = self.next.q.val() + 1;
         }
         self.lengths.read_enable.next = true;
-        self.lengths.read_address.next = self.next.d.val() | self.lengths_half.val();
-        if self.upper.q.val() {
-            self.lengths.read_address.next = self.next.d.val();
+        self.lengths.read_address.next = self.next.d.val();
+        if self.from_upper.q.val() {
+            self.lengths.read_address.next = self.next.d.val() | self.lengths_half.val();
         }
         self.told.next = self.lengths.read_data.val();
+        if self.untold.q.val() {
+            self.told.next = 0.into();
+        }
     }
 }
 
@@ -359,9 +407,11 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
         self.read_length();
 
         if self.send.val() {
-            self.upper.d.next = !self.upper.q.val();
-            self.left.d.next = self.count.q.val();
+            self.from_upper.d.next = self.upper.q.val();
+            self.is_sent.d.next = true;
+            self.end.d.next = self.count.q.val();
             self.from.d.next = 0.into();
+            self.untold.d.next = self.streams.val();
             self.chunk.d.next = 0.into();
             self.next.d.next = 0.into();
             self.marking.d.next = self.marks.val();
@@ -372,6 +422,10 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
             self.led.d.next = false;
         }
         if self.clear.val() || self.rst.val() {
+            if self.is_sent.q.val() {
+                self.upper.d.next = !self.upper.q.val();
+            }
+            self.is_sent.d.next = false;
             self.taken.d.next = false;
             self.count.d.next = 0.into();
             self.number.d.next = 0.into();
@@ -380,7 +434,9 @@ impl<const LENGTHS: usize, const VALUES: usize> Logic for Replay<LENGTHS, VALUES
         }
         if self.rst.val() {
             self.upper.d.next = false;
-            self.left.d.next = 0.into();
+            self.from_upper.d.next = false;
+            self.from.d.next = 0.into();
+            self.end.d.next = 0.into();
             self.came.d.next = false;
         }
     }

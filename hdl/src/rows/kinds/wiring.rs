@@ -1,6 +1,7 @@
 //! How the parts of the walk are connected.
 
 use super::Kinds;
+use super::record::CHUNK_BYTES;
 use crate::request::FIXED;
 use drdma_emit::prelude::*;
 
@@ -68,7 +69,10 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
         self.cfg.join(&mut self.follower.cfg);
         self.giver.clear.next = self.clears.val();
         self.giver.slot.next = self.slot.val();
-        self.follower.value.join(&mut self.giver.value);
+        // Where values are sent as they are judged, they wait until there is room to keep them.
+        self.giver.value.valid.next = self.follower.value.valid.val() && self.replay.ready.val();
+        self.giver.value.next = self.follower.value.val();
+        self.follower.value.ready.next = self.giver.value.ready.val() && self.replay.ready.val();
         self.giver.replays.next = false;
         self.giver.replayed_length.next = 0.into();
         self.giver.led_bytes.next = 0.into();
@@ -79,9 +83,11 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
     /// Keeps the values as they are judged, and replays them while the next request is judged.
     #[hdl_gen]
     pub(super) fn send_request(&mut self) {
-        self.judged.next = self.follower.value.valid.val() && self.giver.value.ready.val();
+        self.judged.next = self.giver.value.valid.val() && self.giver.value.ready.val();
         self.replay.clear.next = self.clears.val();
-        self.replay.judged.valid.next = self.judged.val() && !self.follower.value.give.val();
+        self.replay.streams.next = self.lister.streams.val();
+        self.replay.judged.valid.next =
+            self.judged.val() && !self.follower.value.give.val() && !self.giver.failed.val();
         self.replay.judged.next = self.follower.value.val();
         self.replay.length.next = self.giver.length.val();
         self.replay.send.next = self.lister.send.val();
@@ -97,7 +103,12 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
         self.sender.led_bytes.next = self.replay.led_bytes.val();
         self.sender.led_room.next = self.replay.led_room.val();
         self.sender.judged_total.next = self.giver.total.val();
+        if self.lister.streams.val() {
+            self.sender.judged_total.next = CHUNK_BYTES.into();
+        }
         self.lister.full.next = self.replay.full.val();
+        self.lister.has_room.next = self.replay.has_room.val();
+        self.lister.lags.next = self.replay.lags.val();
         self.lister.room_for_rows.next = self.room_for_rows.val();
         self.lister.least_rows.next = self.least_rows.val();
         self.lister.sent.next = !self.replay.busy.val() && self.sender.idle.val();

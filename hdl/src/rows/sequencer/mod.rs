@@ -91,7 +91,7 @@ const KINDS_LENGTHS: usize = 12;
 /// Number of records of chains that are kept for a request with kinds of columns: four UltraRAMs.
 const KINDS_RECORDS: usize = MOST_RECORDS;
 /// Binary logarithm of the values that are kept of two requests with kinds of columns: twelve UltraRAMs.
-const KINDS_VALUES: usize = 14;
+const KINDS_VALUES: usize = 15;
 
 /// Bits of a unit's token with its [`Cut`].
 const UNIT_BITS: usize = TOKEN_BITS + CUT_BITS;

@@ -32,7 +32,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         if self.begins.val() {
             self.has_lead.d.next = false;
             self.lead_of_all.d.next.exists = false;
-            self.keeps.d.next = !self.hopeless.q.val();
+            self.keeps.d.next = true;
+            self.was_hopeless.d.next = self.hopeless.q.val();
             self.ahead.d.next = !self.start.val();
             self.ahead_slot.d.next = self.next_slot.val();
             self.ahead_dests.d.next = self.next_dests.val();
@@ -161,6 +162,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.for_next.d.next = false;
             self.has_next.d.next = true;
             self.state.d.next = ListerState::DestRead;
+            if self.returns.q.val() {
+                self.state.d.next = ListerState::Return;
+            }
         }
     }
 
@@ -315,8 +319,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         } else if self.quiet.val() && self.ahead.q.val() {
             self.state.d.next = ListerState::Judged;
         } else if self.quiet.val() && self.keeps.q.val() && !self.full.val() {
-            self.send.next = true;
-            self.sending.d.next = true;
+            if !self.is_sent.q.val() {
+                self.send.next = true;
+                self.sending.d.next = true;
+            }
+            self.streaming.d.next = false;
+            self.is_sent.d.next = false;
             if self.turns.q.val() {
                 self.log_last.d.next = self.log_kept.val();
             }

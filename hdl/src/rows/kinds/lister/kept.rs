@@ -21,6 +21,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.begins_ahead.next = self.next_valid.val()
             && self.sending.q.val()
             && !self.sent.val()
+            && (!self.streamed.q.val() || self.lags.val())
             && !self.hopeless.q.val();
         self.begins.next = (self.state.q.val() == ListerState::Idle)
             && (self.start.val() || self.begins_ahead.val());
@@ -80,15 +81,19 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     }
 
     /// Decides whether the values of the current destination are kept. There must be room for a value of each id, and
-    /// destinations that share a region must take turns. A request of few rows is not worth it.
+    /// destinations that share a region must take turns. A request of few rows is not worth it. Of a request that was
+    /// abandoned, only values can be kept that are sent as they are judged.
     #[hdl_gen]
     pub(super) fn look_at_room(&mut self) {
         self.keeps_now.next = self.keeps.q.val() && !self.head.q.val().column_order;
         if self.set_info.val().ids.any()
             && self.head.q.val().sets.any()
-            && ((bit_cast::<33, 32>(self.set_info.val().count) > self.room_for_rows.val())
+            && ((self.set_info.val().count > MOST_AHEAD)
                 || (self.dests_now.val() > MOST_KEPT_TURNS))
         {
+            self.keeps_now.next = false;
+        }
+        if self.was_hopeless.q.val() && !self.set_info.val().ids.any() {
             self.keeps_now.next = false;
         }
         // The lists of a request that is judged while another one is sent take a round trip, those of others do not.
@@ -122,6 +127,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && !self.finder.busy.val()
             && !self.finder.pending.val()
             && !self.restarts.val()
+            && (!self.is_sent.q.val() || self.sent.val())
         {
             if self.abandons.q.val() {
                 self.abandons.d.next = false;
@@ -132,6 +138,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 self.state.d.next = ListerState::Judged;
             } else {
                 self.done.next = true;
+                self.sending.d.next = false;
                 self.state.d.next = ListerState::Idle;
             }
         }
@@ -141,7 +148,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     #[hdl_gen]
     pub(super) fn look_at_kept(&mut self) {
         self.marks.next = self.turns.q.val()
-            && self.many.val()
+            && ((self.many.val() && !self.streaming.q.val())
+                || (self.dense.q.val() && self.streaming.q.val()))
             && self.fits.q.val()
             && (self.log_new.q.val() >= self.log_chunk.q.val());
         self.merges.next = self.log_new.q.val() - self.log_chunk.q.val();

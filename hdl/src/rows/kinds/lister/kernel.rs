@@ -15,6 +15,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         self.look_at_plan();
         self.look_at_column();
         self.look_at_lead();
+        self.look_at_stream();
         self.find_next_region();
         self.count_bytes();
         self.tell_finder();
@@ -49,6 +50,14 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             ListerState::NextLanes => self.look_at_next_lanes(),
             ListerState::NextPlanned => self.take_next_plan(),
             ListerState::NextRegion => self.go_on_ahead(),
+            ListerState::Return => {
+                self.state.d.next = ListerState::Back;
+            }
+            ListerState::Back => self.take_back(),
+            ListerState::GoOn => {
+                self.passes.next = true;
+                self.reopens.next = true;
+            }
             ListerState::Dest => self.take_destination(),
             ListerState::Head => self.announce(),
             ListerState::Survey => self.survey(),
@@ -85,6 +94,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             self.state.d.next = ListerState::Finish;
         }
         self.look_at_kept();
+        self.stream();
         if (self.state.q.val() == ListerState::DestRead) && self.for_next.q.val() {
             self.dest_read.next = self.next_first_dest.val();
         }
@@ -107,6 +117,10 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             self.sending.d.next = false;
             self.abandons.d.next = false;
             self.hopeless.d.next = false;
+            self.streamed.d.next = false;
+            self.returns.d.next = false;
+            self.streaming.d.next = false;
+            self.is_sent.d.next = false;
             self.log_last.d.next = KEPT_LOG_CHUNK.into();
         }
         self.upper_now.d.next = self.upper.d.val() ^ self.for_next.d.val();

@@ -7,6 +7,7 @@ mod kernel;
 mod positions;
 mod regions;
 mod rows;
+mod stream;
 mod turns;
 
 use super::chaser::Linked;
@@ -14,7 +15,7 @@ use super::finder::{Finder, PLACE_BITS, Place};
 use super::giver::TOTAL;
 use super::record::{Ask, Lead, PLAN_BITS, Plan, Wanted};
 use crate::layout::kept::KeptRecord;
-use crate::primitive::{FirstSet, Flatten, Lutram, Ram, Restore};
+use crate::primitive::{FirstSet, Flatten, Lutram, Multiplier, Ram, Restore};
 use crate::request::{DEST_COUNT, DEST_INDEX, SetKinds};
 use crate::rows::sequencer::tables::{Bounds, DestInfo, SetInfo};
 use crate::shell::host_read::{HostReadBeat, HostReadRequest};
@@ -53,6 +54,12 @@ pub enum ListerState {
     NextPlanned,
     /// Goes on to its next region.
     NextRegion,
+    /// Reads the destination anew whose turn has ended.
+    Return,
+    /// Takes it.
+    Back,
+    /// Passes the turn to the destination behind it.
+    GoOn,
     /// Takes the destination.
     Dest,
     /// Announces the destination.
@@ -186,12 +193,12 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// `clk`, `rst`; `start`, `request_slot`, `dests`, `first_dest`; `next_valid`, `next_slot`, `next_dests`,
 /// `next_first_dest`, `forget`; `dest_info`,
 /// `set_info`, `bounds`, `set_kinds`, each a cycle after it was asked for; `plan_done` with `plan`; `refused`,
-/// `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`, `linked`; `full`, `room_for_rows`,
+/// `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`, `linked`; `full`, `has_room`, `lags`, `room_for_rows`,
 /// `least_rows`, `sent`.
 ///
 /// # Outputs
-/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; flow `record`; `pd`; `clears`; `send` with `marks`,
-/// `merges`, `lead`; `done` with `status`, `bad_dest`.
+/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; flow `record`; `pd`; `clears`; `streams`; `send` with
+/// `marks`, `merges`, `lead`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lister<const RECORDS: usize> {
     /// Clock.
@@ -262,12 +269,18 @@ pub struct Lister<const RECORDS: usize> {
     pub clears: Signal<Out, Bit>,
     /// There is no room for the values of the request that is judged.
     pub full: Signal<In, Bit>,
+    /// There is room for more values of the request that is judged.
+    pub has_room: Signal<In, Bit>,
+    /// Many values are left of the request that was judged and is sent.
+    pub lags: Signal<In, Bit>,
     /// Number of rows whose values may have room.
     pub room_for_rows: Signal<In, Bits<33>>,
     /// Least number of rows of a region whose values are kept.
     pub least_rows: Signal<In, Bits<33>>,
     /// The request that was judged is sent from what was kept of it.
     pub send: Signal<Out, Bit>,
+    /// The request that is judged is sent before all of it is judged.
+    pub streams: Signal<Out, Bit>,
     /// With `send`: rows are sent in chunks that fit a window of the placer.
     pub marks: Signal<Out, Bit>,
     /// With `marks`: binary logarithm of the number of chunks that such a chunk consists of.
@@ -328,6 +341,41 @@ pub struct Lister<const RECORDS: usize> {
     abandons: DFF<Bit>,
     /// The next request was abandoned: it is judged when it starts, and not kept.
     hopeless: DFF<Bit>,
+    /// The request that is judged was abandoned before its start.
+    was_hopeless: DFF<Bit>,
+
+    // A request that is sent before all of it is judged.
+    streaming: DFF<Bit>,
+    /// It is being sent.
+    is_sent: DFF<Bit>,
+    /// The request that is sent is, or was, such a request.
+    streamed: DFF<Bit>,
+    /// The rows of the destination need not be judged before they are sent, if messages are not too long.
+    is_flat: Signal<Local, Bit>,
+    /// The next request is to be looked at.
+    may_look: Signal<Local, Bit>,
+    /// It is looked at before the first destination has its next turn.
+    looks_between: Signal<Local, Bit>,
+    /// It is looked at before the walk of the only destination.
+    looks_first: Signal<Local, Bit>,
+    /// Then the walk goes on.
+    returns: DFF<Bit>,
+    /// The rows of all destinations before may be sent before they are judged.
+    suits: DFF<Bit>,
+    /// The same, with the current one.
+    suits_now: Signal<Local, Bit>,
+    /// At least half of the first chunk's rows are sent.
+    dense: DFF<Bit>,
+    /// Bytes of a row of fixed width and bits.
+    whole_row: DFF<Bits<33>>,
+    #[init(Multiplier::new(1))]
+    message: Multiplier<13, 10, 23>,
+    /// A message of the destination fits a packet.
+    fits_packet: DFF<Bit>,
+    /// The values of the region are kept only if they are sent as they are judged.
+    is_large: Signal<Local, Bit>,
+    /// Bytes and rows of which the size of a chunk is made.
+    total_now: Signal<Local, Bits<TOTAL>>,
     may_stop: Signal<Local, Bit>,
     is_long: Signal<Local, Bit>,
     /// Something has failed where destinations are judged in turns: all are judged anew, one after the other.

@@ -318,6 +318,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.state.d.next = ListerState::Lanes;
         } else if self.set_info.val().count.any() {
             self.compare_lead();
+            if self.looks_first.val() {
+                self.look_ahead();
+            }
         }
     }
 
@@ -352,7 +355,13 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             }
             // The lines of bits of the first block are read with the lists, before it is known whether the block has
             // rows that are wanted.
-            if self.judging.val()
+            if self.keeping.val() && self.is_large.val() && self.plan_now.val().follows.any() {
+                // The values are not kept: the destination is announced anew.
+                self.keeps.d.next = false;
+                self.asks_all.d.next = false;
+                self.turns.d.next = false;
+                self.state.d.next = ListerState::DestRead;
+            } else if self.judging.val()
                 && self.plan_now.val().bits.any()
                 && !self.has_loaded.q.val().get_bit(self.slot.val().index())
             {

@@ -19,7 +19,7 @@
 //! destination; if less than half of the rows are sent; or if the lengths of a WRITE's messages are not kept.
 
 use super::super::giver::TOTAL;
-use super::super::record::LOG_CHUNK_PART;
+use super::super::record::{CHUNK_BYTES, LOG_CHUNK_PART};
 use super::{
     CHUNKS, KEPT_LOG_CHUNK, LEAST_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState,
     MOST_CHECK_TURNS, MOST_LOG_BITS,
@@ -37,7 +37,10 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.next_index.next = 0.into();
         }
         self.dest_read.next = self.dest_at.val();
-        if self.turns.q.val() && (self.state.q.val() != ListerState::DestRead) {
+        if self.turns.q.val()
+            && (self.state.q.val() != ListerState::DestRead)
+            && (self.state.q.val() != ListerState::Return)
+        {
             self.dest_read.next =
                 self.first_now.val() + bit_cast::<10, DEST_COUNT>(self.next_index.val());
         }
@@ -69,7 +72,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && !self.finder.pending.val()
             && self.judging.val()
             && self.turns.q.val()
-            && !self.abandons.q.val();
+            && !self.abandons.q.val()
+            && !self.is_sent.q.val();
         self.clears.next = self.begins.val() || self.restarts.val();
         self.goes_on.next = self.chunk.q.val().any() || self.last_dest.val();
         self.standing_new.next.units = self.units.q.val();
@@ -93,6 +97,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         // The results are used in state `Settle` when all is quiet: nothing that they depend on changes then.
         self.room.d.next = (bit_cast::<TOTAL, 33>(self.selected.q.val()) << LOG_CHUNK_PART)
             + (bit_cast::<TOTAL, 33>(self.selected.q.val()) << (LOG_CHUNK_PART + 1));
+        self.total_now.next = self.total.val();
+        if self.streaming.q.val() || (self.suits.q.val() && self.suits_now.val()) {
+            // All rows have the same bytes.
+            self.room.d.next = CHUNK_BYTES.into();
+            self.total_now.next = bit_cast::<TOTAL, 33>(self.whole_row.q.val());
+        }
         self.many.next =
             self.selected.q.val() >= bit_cast::<33, 32>(self.set_info.val().count >> 1);
         self.fits.d.next = false;
@@ -104,7 +114,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.most_dests[k].next = self.most_dests[k - 1].val() << 1;
         }
         for k in 0..CHUNKS {
-            if self.total.val() <= self.most_total[k].val() {
+            if self.total_now.val() <= self.most_total[k].val() {
                 self.log_new.d.next = bits::<4>(LEAST_LOG_CHUNK) + k.to_bits();
                 self.fits.d.next =
                     bit_cast::<11, DEST_COUNT>(self.dests_now.val()) <= self.most_dests[k].val();

@@ -412,15 +412,7 @@ impl<'a> Around<'a> {
 
     /// Walks a request whose tables are written.
     pub(super) fn walk_placed(&mut self, request: &Request, first_dest: u64) -> Walked {
-        let count = request.destinations.len() as u64;
-        self.pulse(
-            "asked",
-            &[
-                ("slot", slot(first_dest).into()),
-                ("dests", count.into()),
-                ("first_dest", first_dest.into()),
-            ],
-        );
+        self.ask(request, first_dest);
         let mut cycles = 0_u64;
         while self.bench.get("done") == 0 {
             self.step();
@@ -457,6 +449,39 @@ impl<'a> Around<'a> {
         }
         assert!(made.is_empty(), "bytes that no token has");
         Walked { status, given, cycles, chunks }
+    }
+
+    /// Starts a request that was placed.
+    fn ask(&mut self, request: &Request, first_dest: u64) {
+        let count = request.destinations.len() as u64;
+        self.pulse(
+            "asked",
+            &[
+                ("slot", slot(first_dest).into()),
+                ("dests", count.into()),
+                ("first_dest", first_dest.into()),
+            ],
+        );
+    }
+
+    /// Walks a request; returns the number of cycles before its first token.
+    pub(super) fn first_token(&mut self, request: &Request) -> u64 {
+        let first_dest = self.place(request, false);
+        (0..6).for_each(|_| self.step());
+        self.ask(request, first_dest);
+        let mut cycles = 0;
+        while self.bench.take(self.token).is_empty() {
+            assert_eq!(self.bench.get("done"), 0, "no token");
+            self.step();
+            cycles += 1;
+        }
+        while self.bench.get("done") == 0 {
+            self.step();
+        }
+        (0..20).for_each(|_| self.step());
+        self.bench.take(self.token);
+        self.bench.take(self.made);
+        cycles
     }
 
     /// The bytes of a token: those in memory, and those that are made for it.

@@ -9,6 +9,7 @@ mod kept;
 mod keys;
 mod lines;
 mod lists;
+mod stream;
 mod turns;
 
 use crate::testing;
@@ -47,9 +48,9 @@ const DESTS: u64 = 1024;
 /// Records of chains that are kept: few enough that many requests have more.
 const FEW_RECORDS: usize = 12;
 /// Binary logarithm of twice the values that are kept of a request: few enough that some requests have more.
-const FEW_VALUES: usize = 9;
+const FEW_VALUES: usize = 10;
 /// The same, of all requests of these tests.
-const MANY_VALUES: usize = 14;
+const MANY_VALUES: usize = 15;
 
 fn library() -> Library {
     testing::library("kinds", WithTables::<FEW_RECORDS, FEW_VALUES>::default)

@@ -138,7 +138,7 @@ impl Table {
     }
 
     /// Walks the request, and compares its messages with those of the semantics.
-    fn walk(&self, around: &mut Around<'_>, ud: bool) -> Walked {
+    pub(super) fn walk(&self, around: &mut Around<'_>, ud: bool) -> Walked {
         let (request, memory, _) = self.make();
         around.memory = Segments::new().with(BASE, memory);
         let expected = expected(&request, ud, &around.memory).unwrap();
