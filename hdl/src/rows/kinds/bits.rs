@@ -2,9 +2,9 @@
 //!
 //! Stands in the [`Lines`](super::lines::Lines). Rows are looked at in blocks of 512. A line of a column has the bits
 //! of 512 rows, too, but begins at another row in each column: so a block has bits of two lines, of which the second
-//! one is the first one of the next block. These two lines are kept for every column of four regions, and serve all
-//! destinations with these columns. Those of the next request's first two regions come while rows are picked, to the
-//! places that the current request does not use.
+//! one is the first one of the next block. Four lines are kept for every column of four regions, and serve all
+//! destinations with these columns: while rows of a block are picked, the second line of the next block comes. The lines
+//! of the next request's first two regions come to the places that the current request does not use.
 //!
 //! Contract: `put` stores a line, in 1 to 4 cycles; nothing else may be asked for while `busy`. A row's bits are at the
 //! output two cycles after `row` and `half`.
@@ -51,8 +51,8 @@ pub struct BitLines {
     pub line: Signal<In, Line>,
     /// Lane of the column.
     pub lane: Signal<In, Bits<4>>,
-    /// Place of the line, or of the row's lines: the lower bits of the region's number, then bit 0 of the line's.
-    pub half: Signal<In, Bits<3>>,
+    /// Place of the line, or of the row's lines: the lower bits of the region's number, then those of the line's.
+    pub half: Signal<In, Bits<4>>,
     /// Bytes of the line before those that were read.
     pub skip: Signal<In, Bits<6>>,
     /// Bits before that of row 0, in its line.
@@ -60,7 +60,7 @@ pub struct BitLines {
     /// Number of words that were read, less 1.
     pub words: Signal<In, Bits<2>>,
     /// Lower bits of the row's number.
-    pub row: Signal<In, Bits<10>>,
+    pub row: Signal<In, Bits<11>>,
     /// A line is being stored.
     pub busy: Signal<Out, Bit>,
     /// A bit of each lane.
@@ -72,21 +72,21 @@ pub struct BitLines {
     writes: DFF<Bit>,
     held: DFF<Line>,
     held_lane: DFF<Bits<4>>,
-    held_half: DFF<Bits<3>>,
+    held_half: DFF<Bits<4>>,
     at: DFF<Bits<2>>,
     left: DFF<Bits<2>>,
     word_new: Signal<Local, Word>,
     word_in: Flatten<Word, WORD_BITS>,
-    store: [Lutram<WORD_BITS, 5, 1>; LANES],
+    store: [Lutram<WORD_BITS, 6, 1>; LANES],
     offsets: [Lutram<9, 2, 1>; LANES],
-    skips: [Lutram<6, 3, 1>; LANES],
+    skips: [Lutram<6, 4, 1>; LANES],
 
-    // Bits are picked: a row's place in two lines, in what was read of one of them, and the bit there.
+    // Bits are picked: a row's place in four lines, in what was read of one of them, and the bit there.
     slot: DFF<Bits<2>>,
-    place: [DFF<Bits<10>>; LANES],
-    half_now: [Signal<Local, Bits<3>>; LANES],
+    place: [DFF<Bits<11>>; LANES],
+    half_now: [Signal<Local, Bits<4>>; LANES],
     inside: [Signal<Local, Bits<9>>; LANES],
-    address: [DFF<Bits<5>>; LANES],
+    address: [DFF<Bits<6>>; LANES],
     index: [DFF<Bits<7>>; LANES],
     words_out: [Restore<Word, WORD_BITS>; LANES],
     bits_pack: Pack<LANES, 1, LANES>,
@@ -104,11 +104,11 @@ impl Logic for BitLines {
             self.store[k].write_enable.next =
                 self.writes.q.val() && (self.held_lane.q.val() == k.to_bits());
             self.store[k].write_address.next =
-                (bit_cast::<5, 3>(self.held_half.q.val()) << 2) | bit_cast::<5, 2>(self.at.q.val());
+                (bit_cast::<6, 4>(self.held_half.q.val()) << 2) | bit_cast::<6, 2>(self.at.q.val());
             self.store[k].write_data.next = self.word_in.bits.val();
             // Stored in time for a row that is picked in the next cycle.
             self.offsets[k].write_enable.next = self.put.val() && (self.lane.val() == k.to_bits());
-            self.offsets[k].write_address.next = self.half.val().get_bits::<2>(1);
+            self.offsets[k].write_address.next = self.half.val().get_bits::<2>(2);
             self.offsets[k].write_data.next = self.offset.val();
             self.skips[k].write_enable.next = self.put.val() && (self.lane.val() == k.to_bits());
             self.skips[k].write_address.next = self.half.val();
@@ -129,18 +129,18 @@ impl Logic for BitLines {
             self.left.d.next = self.left.q.val() - 1;
         }
 
-        self.slot.d.next = self.half.val().get_bits::<2>(1);
+        self.slot.d.next = self.half.val().get_bits::<2>(2);
         for k in 0..LANES {
-            self.offsets[k].read_address[0].next = self.half.val().get_bits::<2>(1);
+            self.offsets[k].read_address[0].next = self.half.val().get_bits::<2>(2);
             self.place[k].d.next =
-                self.row.val() + bit_cast::<10, 9>(self.offsets[k].read_data[0].val());
-            self.half_now[k].next = (bit_cast::<3, 2>(self.slot.q.val()) << 1)
-                | bit_cast::<3, 1>(self.place[k].q.val().get_bits::<1>(9));
+                self.row.val() + bit_cast::<11, 9>(self.offsets[k].read_data[0].val());
+            self.half_now[k].next = (bit_cast::<4, 2>(self.slot.q.val()) << 2)
+                | bit_cast::<4, 2>(self.place[k].q.val().get_bits::<2>(9));
             self.skips[k].read_address[0].next = self.half_now[k].val();
             self.inside[k].next = self.place[k].q.val().get_bits::<9>(0)
                 - (bit_cast::<9, 6>(self.skips[k].read_data[0].val()) << 3);
-            self.address[k].d.next = (bit_cast::<5, 3>(self.half_now[k].val()) << 2)
-                | bit_cast::<5, 2>(self.inside[k].val().get_bits::<2>(7));
+            self.address[k].d.next = (bit_cast::<6, 4>(self.half_now[k].val()) << 2)
+                | bit_cast::<6, 2>(self.inside[k].val().get_bits::<2>(7));
             self.index[k].d.next = self.inside[k].val().get_bits::<7>(0);
             self.store[k].read_address[0].next = self.address[k].q.val();
             self.words_out[k].bits.next = self.store[k].read_data[0].val();

@@ -257,7 +257,9 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize
     offset: Signal<Local, Bits<9>>,
     /// Number of the row's bit, counted from the beginning of the line with the first bit of the row's block.
     bit_in_line: Signal<Local, Bits<10>>,
-    rest_of_next: Signal<Local, Bits<12>>,
+    /// Number of the line, modulo 4.
+    line_number: Signal<Local, Bits<2>>,
+    rest_of_next: Signal<Local, Bits<13>>,
     placed_new: Signal<Local, Placed>,
     placed: StreamFifo<Placed, 5, 6>,
     products: Fifo<64, 5, 6>,

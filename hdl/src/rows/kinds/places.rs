@@ -1,7 +1,7 @@
 //! From a wanted lane to the place of its entry.
 
 use super::lister::MOST_REST;
-use super::record::{LINE, LOAD, MESSAGE, PLAN, TABLE, VALUE};
+use super::record::{LOAD, MESSAGE, PLAN, TABLE, VALUE};
 use super::{COLUMN, Kinds, STAGES};
 use crate::request::{BITS, FIXED, VIEWS};
 use drdma_abi::work_request::VIEW;
@@ -9,8 +9,12 @@ use drdma_emit::prelude::*;
 
 /// Bytes of a view.
 const VIEW_BYTES: u64 = VIEW as u64;
-/// Rows of a block: as many as a line has bits.
-const BLOCK: u64 = 8 * LINE;
+/// Binary logarithm of the bytes of a line, and of its bits, which are the rows of a block.
+const LOG_LINE: u64 = 6;
+const LOG_BLOCK: u64 = LOG_LINE + 3;
+/// Bits of a number of rows behind another one; the sign of such a number that may be negative.
+const REST: usize = 11;
+const NEGATIVE: usize = 12;
 /// Largest number of entries that wait for their lanes and products.
 const MOST: u64 = 32;
 
@@ -115,31 +119,36 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
             | bit_cast::<9, 3>(self.lane.record.val().width.get_bits::<3>(0));
         self.bit_in_line.next = bit_cast::<10, 9>(self.wanted.q.val().row.get_bits::<9>(0))
             + bit_cast::<10, 9>(self.offset.val());
-        self.rest_of_next.next = bit_cast::<12, 10>(self.wanted.q.val().rest)
-            + bit_cast::<12, 10>(self.bit_in_line.val());
+        // Rows behind the first one of the line that is wanted, if it is not the row's.
+        self.rest_of_next.next = bit_cast::<13, 11>(self.wanted.q.val().rest)
+            + bit_cast::<13, 10>(self.bit_in_line.val())
+            - (bit_cast::<13, 2>(self.wanted.q.val().part) << LOG_BLOCK);
         self.placed_new.next.bit = self.bit_at.val().get_bits::<3>(0);
         self.placed_new.next.some = !self.bit_in_line.val().get_bit(9);
-        self.placed_new.next.half = (bit_cast::<3, 2>(self.wanted.q.val().slot) << 1)
-            | bit_cast::<3, 1>(self.wanted.q.val().row.get_bits::<1>(9));
-        self.placed_new.next.spot = self.wanted.q.val().row.get_bits::<10>(0);
+        self.line_number.next = self.wanted.q.val().row.get_bits::<2>(9);
         if self.wanted.q.val().task == LOAD {
-            self.placed_new.next.spot = bit_cast::<10, 9>(self.offset.val());
+            self.line_number.next =
+                self.wanted.q.val().row.get_bits::<2>(9) + self.wanted.q.val().part;
+        }
+        self.placed_new.next.half = (bit_cast::<4, 2>(self.wanted.q.val().slot) << 2)
+            | bit_cast::<4, 2>(self.line_number.val());
+        self.placed_new.next.spot = self.wanted.q.val().row.get_bits::<11>(0);
+        if self.wanted.q.val().task == LOAD {
+            self.placed_new.next.spot = bit_cast::<11, 9>(self.offset.val());
             self.placed_new.next.start =
                 self.lane.record.val().base + bit_cast::<64, 33>(self.bit_at.val() >> 3);
-            if self.wanted.q.val().unit_end {
+            if self.wanted.q.val().part.any() {
                 self.placed_new.next.start = (bit_cast::<64, 58>(
                     self.lane.record.val().base.get_bits::<58>(6)
                         + bit_cast::<58, 23>(self.wanted.q.val().row.get_bits::<23>(9)),
                 ) << 6)
-                    + LINE;
+                    + (bit_cast::<64, 2>(self.wanted.q.val().part) << LOG_LINE);
                 self.placed_new.next.bit = 0.into();
-                self.placed_new.next.half = (bit_cast::<3, 2>(self.wanted.q.val().slot) << 1)
-                    | bit_cast::<3, 1>(!self.wanted.q.val().row.get_bits::<1>(9));
-                // The second line has bits of rows if the region has a row at bit 512 or behind, counted as in
+                // The line has bits of rows if the region has a row at its first bit or behind, counted as in
                 // `bit_in_line`.
-                self.placed_new.next.some = self.rest_of_next.val() >= BLOCK;
-                self.placed_new.next.rest = (self.rest_of_next.val() - BLOCK).get_bits::<10>(0);
-                if (self.rest_of_next.val() - BLOCK) > MOST_REST {
+                self.placed_new.next.some = !self.rest_of_next.val().get_bit(NEGATIVE);
+                self.placed_new.next.rest = self.rest_of_next.val().get_bits::<11>(0);
+                if self.rest_of_next.val().get_bit(REST) {
                     self.placed_new.next.rest = MOST_REST.into();
                 }
             }

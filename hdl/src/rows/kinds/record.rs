@@ -34,8 +34,8 @@ pub const CHUNK_BYTES: u64 = 3 << LOG_CHUNK_PART;
 pub const LOG_CHUNK_PART: u64 = 13;
 /// [`Wanted::task`]: the lane's part in the [`Plan`] of its region is needed; [`TABLE`] asks for that as well.
 pub const PLAN: u64 = 6;
-/// [`Entry::task`]: a line of bits is needed: the line with the row's bit or, with [`Wanted::unit_end`], the line
-/// behind the one with the bit of the first row of the row's block of 512.
+/// [`Entry::task`]: a line of bits is needed; [`Wanted::part`] says which: 0 for the line with the row's bit, 1 or 2 for
+/// the next line or the one behind, counted from the one with the bit of the first row of the row's block of 512.
 pub const LOAD: u64 = 7;
 
 /// [`Wanted::part`]: the value is wanted, with its length if that varies.
@@ -89,18 +89,19 @@ pub struct Wanted {
     pub period: Bits<64>,
     /// The record lies behind a pointer.
     pub apart: Bit,
-    /// Number of rows behind this one in its region; 1,023 stands for more as well.
-    pub rest: Bits<10>,
+    /// Number of rows behind this one in its region; 2,047 stands for more as well.
+    pub rest: Bits<11>,
     /// Bits that do not fill a byte are not continued: the unit ends, or other lanes follow. For [`MESSAGE`]: the
     /// length of the message is to be kept; for [`DESTINATION`]: the destination has had units; for [`TABLE`] and
-    /// [`PLAN`]: the lane is the last one of its set; for [`LOAD`]: the second line is needed; for [`VERDICT`] and
-    /// [`HEAD`]: see there.
+    /// [`PLAN`]: the lane is the last one of its set; for [`LOAD`]: the line is the first one that is asked for
+    /// with a block; for [`VERDICT`] and [`HEAD`]: see there.
     pub unit_end: Bit,
-    /// The value is sent; otherwise it is judged, and its bytes are counted.
+    /// The value is sent; otherwise it is judged, and its bytes are counted. For [`LOAD`]: the line is the first one of a
+    /// later block.
     pub give: Bit,
-    /// For [`LOAD`]: the line is one of the next request.
+    /// For [`LOAD`]: the line is one of a later block, or of the next request. The values behind do not wait for it.
     pub early: Bit,
-    /// Part of the value that is wanted; see [`WHOLE`].
+    /// Part of the value that is wanted; see [`WHOLE`]. For [`LOAD`]: see there.
     pub part: Bits<2>,
 }
 
@@ -153,13 +154,13 @@ pub struct Placed {
     pub bit: Bits<3>,
     /// For [`LOAD`]: the line has bits of rows.
     pub some: Bit,
-    /// For [`LOAD`]: the line is one of the next request.
+    /// For [`LOAD`]: see [`Wanted::early`].
     pub early: Bit,
     /// For bits: where the line, or the lines of the row, are kept; see
     /// [`BitLines::half`](super::bits::BitLines::half).
-    pub half: Bits<3>,
+    pub half: Bits<4>,
     /// For [`LOAD`]: bits before that of row 0 in its line. Else: lower bits of the row's number.
-    pub spot: Bits<10>,
+    pub spot: Bits<11>,
     /// How the entry leads to bytes: `kind` of the [`LaneKind`].
     pub kind: Bits<3>,
     /// Binary logarithm of the bytes of an offset or index; see [`LaneKind`].
@@ -174,8 +175,8 @@ pub struct Placed {
     pub near: Bit,
     /// With `near`: distance of entries of consecutive rows in bytes; not used for bits.
     pub step: Bits<6>,
-    /// Number of rows behind this one in its region; 1,023 stands for more as well.
-    pub rest: Bits<10>,
+    /// Number of rows behind this one in its region; 2,047 stands for more as well.
+    pub rest: Bits<11>,
     /// Part of the value that is wanted; see [`WHOLE`].
     pub part: Bits<2>,
 }

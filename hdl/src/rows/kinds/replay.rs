@@ -33,8 +33,6 @@ const BIT_COUNT: usize = 5;
 const BITS_SHIFT: u64 = 16;
 /// Most bytes of a group that is sent with a value: a token has room for the value's length behind it.
 const MOST_LED: u64 = BEAT - LENGTH_BYTES;
-/// Binary logarithm of the part of the memory that counts as many values.
-const LOG_FEW: usize = 6;
 /// Values that may be on their way when there is no room for more.
 const ON_WAY: u64 = 4;
 /// Bits of a number of chunks.
@@ -77,7 +75,7 @@ const KEPT_BITS: usize = <Kept as Synth>::BITS;
 /// `clk`, `rst`; `clear`; `streams`; flow `judged` with `length`; `send` with `marks`, `merges`, `lead`; `begun`.
 ///
 /// # Outputs
-/// `ready`, `has_room`, `lags`, `full`; stream `value` with `led_bytes`, `led_room`; `told`; `busy`.
+/// `ready`, `has_room`, `full`; stream `value` with `led_bytes`, `led_room`; `told`; `busy`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     /// Clock.
@@ -96,8 +94,6 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     pub length: Signal<In, Bits<32>>,
     /// There is room for more values.
     pub has_room: Signal<Out, Bit>,
-    /// Of the request that was judged and is replayed many values are left.
-    pub lags: Signal<Out, Bit>,
     /// There is no room for the request.
     pub full: Signal<Out, Bit>,
     /// The request is to be replayed.
@@ -147,9 +143,6 @@ pub struct Replay<const LENGTHS: usize, const VALUES: usize> {
     #[init(Constant::new(((1_u64 << (VALUES - 1)) - ON_WAY).into()))]
     most: Constant<Bits<VALUES>>,
     room: DFF<Bit>,
-    #[init(Constant::new((1_u64 << (VALUES - LOG_FEW)).into()))]
-    few: Constant<Bits<VALUES>>,
-    many_left: DFF<Bit>,
     fits: Signal<Local, Bit>,
     over: DFF<Bit>,
 
@@ -230,8 +223,6 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
         }
         self.room.d.next = self.waiting.val() < self.most.val();
         self.has_room.next = self.room.q.val();
-        self.many_left.d.next = self.waiting.val() >= self.few.val();
-        self.lags.next = self.many_left.q.val();
         self.ready.next = !self.streams.val() || self.room.q.val();
         self.fits.next = self.waiting.val() != self.half.val();
         self.values.write_lanes.next =

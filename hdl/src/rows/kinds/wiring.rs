@@ -108,7 +108,6 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
         }
         self.lister.full.next = self.replay.full.val();
         self.lister.has_room.next = self.replay.has_room.val();
-        self.lister.lags.next = self.replay.lags.val();
         self.lister.room_for_rows.next = self.room_for_rows.val();
         self.lister.least_rows.next = self.least_rows.val();
         self.lister.sent.next = !self.replay.busy.val() && self.sender.idle.val();

@@ -10,6 +10,8 @@ use drdma_emit::prelude::*;
 const VIEW_BYTES: u64 = VIEW as u64;
 /// Largest number of bytes of the lane behind an entry; stands for more as well.
 const MOST_AFTER: u64 = 255;
+/// Largest number of values that are counted; more than can be under way.
+const MOST_SINCE: u64 = 1023;
 /// Largest number of entries whose answers were not taken yet.
 const MOST: u64 = 512;
 
@@ -19,7 +21,7 @@ impl Lines {
     #[hdl_gen]
     pub(super) fn advance(&mut self) {
         self.has_room_for_read.next =
-            self.reads_out.input.ready.val() && self.is_for_next.in_ready.val();
+            self.reads_out.input.ready.val() && self.is_early_read.in_ready.val();
         self.flows.next = self.has_room_for_read.val()
             && self.sources.input.ready.val()
             && self.loads.input.ready.val()
@@ -31,8 +33,57 @@ impl Lines {
             && !self.second.q.val();
         self.moves.next = self.flows.val() && !self.both.val();
         self.enters.next = self.moves.val() || !self.held_valid.q.val();
-        self.placed.ready.next = self.enters.val() && self.product.valid.val();
-        self.product.ready.next = self.enters.val() && self.placed.valid.val();
+        self.placed.ready.next = self.enters.val() && self.product.valid.val() && !self.holds.val();
+        self.product.ready.next = self.enters.val() && self.placed.valid.val() && !self.holds.val();
+    }
+
+    /// Four lines of a lane are kept. A line of a later block takes the place of one that values before the last block
+    /// may need: it waits until they have been picked. It also waits until the lines of the last block are stored that
+    /// were asked for in this way: the values behind may need them.
+    #[hdl_gen]
+    pub(super) fn hold_lines(&mut self) {
+        self.of_last.next = self.since_last.q.val();
+        if self.placed.unit_end.val() {
+            self.of_last.next = self.since.q.val();
+        }
+        self.holds.next = (self.placed.task.val() == LOAD)
+            && self.placed.give.val()
+            && (self.loading.q.val().any() || (self.picking.q.val() > self.of_last.val()));
+    }
+
+    /// Counts the lines of later blocks that are on their way, and the values that need lines.
+    #[hdl_gen]
+    pub(super) fn count_lines(&mut self) {
+        self.begins_load.next = self.placed.valid.val()
+            && self.placed.ready.val()
+            && (self.placed.task.val() == LOAD)
+            && self.placed.early.val();
+        self.begins_pick.next = self.placed.valid.val()
+            && self.placed.ready.val()
+            && (self.placed.task.val() == VALUE)
+            && (self.placed.kind.val() == BITS);
+        if self.begins_load.val() && self.placed.some.val() && !self.store.stores_early.val() {
+            self.loading.d.next = self.loading.q.val() + 1;
+        } else if !(self.begins_load.val() && self.placed.some.val())
+            && self.store.stores_early.val()
+        {
+            self.loading.d.next = self.loading.q.val() - 1;
+        }
+        if self.begins_pick.val() && !self.store.picks.val() {
+            self.picking.d.next = self.picking.q.val() + 1;
+        } else if !self.begins_pick.val() && self.store.picks.val() {
+            self.picking.d.next = self.picking.q.val() - 1;
+        }
+        if self.placed.ready.val()
+            && self.placed.valid.val()
+            && (self.placed.task.val() == LOAD)
+            && self.placed.unit_end.val()
+        {
+            self.since_last.d.next = self.since.q.val();
+            self.since.d.next = 0.into();
+        } else if self.begins_pick.val() && (self.since.q.val() != MOST_SINCE) {
+            self.since.d.next = self.since.q.val() + 1;
+        }
     }
 
     /// Takes an entry, and finds how many bytes of its lane are behind it.
@@ -40,7 +91,7 @@ impl Lines {
     pub(super) fn take_entry(&mut self) {
         // Bytes of the lane behind the entry, as far as they may be in its block or the next.
         self.rows.next = self.placed.rest.val().get_bits::<8>(0);
-        if self.placed.rest.val().get_bits::<2>(8).any() {
+        if self.placed.rest.val().get_bits::<3>(8).any() {
             self.rows.next = MOST_AFTER.into();
         }
         self.shifted[0].next = bit_cast::<14, 8>(self.rows.val());
@@ -56,11 +107,12 @@ impl Lines {
         self.reach.next = ((self.parts[0].val() + self.parts[1].val())
             + (self.parts[2].val() + self.parts[3].val()))
             + (self.parts[4].val() + self.parts[5].val());
-        self.bits_after.next = (bit_cast::<11, 10>(self.placed.rest.val())
-            + bit_cast::<11, 3>(self.placed.bit.val()))
-        .get_bits::<8>(3);
+        self.bits_after.next = (bit_cast::<12, 11>(self.placed.rest.val())
+            + bit_cast::<12, 3>(self.placed.bit.val()))
+        .get_bits::<9>(3);
         if self.enters.val() {
-            self.held_valid.d.next = self.placed.valid.val() && self.product.valid.val();
+            self.held_valid.d.next =
+                self.placed.valid.val() && self.product.valid.val() && !self.holds.val();
             self.placed.share(&mut self.held.d);
             self.held.d.next.at = self.placed.start.val() + self.product.bytes.val();
             self.is_load.d.next = self.placed.task.val() == LOAD;
@@ -80,7 +132,10 @@ impl Lines {
                 self.after.d.next = MOST_AFTER.into();
             }
             if self.placed.kind.val() == BITS {
-                self.after.d.next = self.bits_after.val();
+                self.after.d.next = self.bits_after.val().get_bits::<8>(0);
+                if self.bits_after.val().get_bit(8) {
+                    self.after.d.next = MOST_AFTER.into();
+                }
             } else if self.placed.kind.val() == OFFSETS {
                 self.len.d.next = bits::<5>(2) << self.placed.log_entry.val();
             } else if self.placed.kind.val() == VIEWS {

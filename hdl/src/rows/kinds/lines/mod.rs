@@ -69,20 +69,20 @@ pub struct Source {
     /// The entry consists of bits of lines that were stored before.
     pub picks: Bit,
     /// With `loads` and `picks`: see [`Placed::half`].
-    pub half: Bits<3>,
+    pub half: Bits<4>,
     /// With `loads` and `picks`: see [`Placed::spot`].
-    pub spot: Bits<10>,
+    pub spot: Bits<11>,
     /// With `loads`: number of words of 16 bytes that are read of the line, less 1.
     pub words: Bits<2>,
 }
 
-/// A line of bits of the next request that is stored when it arrives; the fields are those of a [`Source`].
+/// A line of bits of a later block, or of the next request, that is stored when it arrives; the fields are those of a [`Source`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Load {
     /// Lane of the column.
     pub lane: Bits<4>,
     /// Where the line is kept.
-    pub half: Bits<3>,
+    pub half: Bits<4>,
     /// Bytes of the line before those that are read.
     pub skip: Bits<6>,
     /// Bits before that of row 0 in its line.
@@ -135,13 +135,13 @@ struct Looked {
     load_after: Bits<6>,
     /// A line of bits is read.
     loads: Bit,
-    /// With `loads`: it is one of the next request.
+    /// With `loads`: see [`Wanted::early`](super::record::Wanted::early).
     early: Bit,
     /// The entry consists of bits of lines that were stored before.
     picks: Bit,
     /// See [`Source`].
-    half: Bits<3>,
-    spot: Bits<10>,
+    half: Bits<4>,
+    spot: Bits<11>,
 }
 
 /// Reads that are issued for an entry, and the places of its blocks.
@@ -180,8 +180,8 @@ struct Asked {
     loads: Bit,
     early: Bit,
     picks: Bit,
-    half: Bits<3>,
-    spot: Bits<10>,
+    half: Bits<4>,
+    spot: Bits<11>,
 }
 
 /// Reads entries for the follower; see the [module](self).
@@ -233,15 +233,27 @@ pub struct Lines {
     is_load: DFF<Bit>,
     is_early: DFF<Bit>,
     picks: DFF<Bit>,
-    half: DFF<Bits<3>>,
-    spot: DFF<Bits<10>>,
+    half: DFF<Bits<4>>,
+    spot: DFF<Bits<11>>,
     len: DFF<Bits<5>>,
     after: DFF<Bits<8>>,
     rows: Signal<Local, Bits<8>>,
     shifted: [Signal<Local, Bits<14>>; 6],
     parts: [Signal<Local, Bits<14>>; 6],
     reach: Signal<Local, Bits<14>>,
-    bits_after: Signal<Local, Bits<8>>,
+    bits_after: Signal<Local, Bits<9>>,
+    /// A line of a new block waits for the lines of the block before, or for values that may need what it replaces.
+    holds: Signal<Local, Bit>,
+    /// Lines of later blocks that have not been stored.
+    loading: DFF<Bits<7>>,
+    /// Values of bits that have not been picked, those since the last block began, and those of the block before.
+    picking: DFF<Bits<10>>,
+    since: DFF<Bits<10>>,
+    since_last: DFF<Bits<10>>,
+    /// Values of the last block, if another one begins.
+    of_last: Signal<Local, Bits<10>>,
+    begins_load: Signal<Local, Bit>,
+    begins_pick: Signal<Local, Bit>,
     entries: StreamFifo<Entry, 9, 10>,
     waits: Signal<Local, Bit>,
     waiting: DFF<Bits<10>>,
@@ -287,8 +299,8 @@ pub struct Lines {
     sources: StreamFifo<Source, 9, 10>,
     loads: StreamFifo<Load, 6, 7>,
     load_new: Signal<Local, Load>,
-    /// For each read: it is for a line of the next request.
-    is_for_next: Fifo<1, 7, 8>,
+    /// For each read: it is for such a line.
+    is_early_read: Fifo<1, 7, 8>,
     has_room_for_read: Signal<Local, Bit>,
     store: Store,
     answers: StreamFifo<Answer, 9, 10>,
@@ -301,7 +313,9 @@ pub struct Lines {
 impl Logic for Lines {
     #[hdl_gen]
     fn update(&mut self) {
+        self.hold_lines();
         self.advance();
+        self.count_lines();
         self.take_entry();
         self.wait_for_bytes();
         self.find_blocks();
@@ -322,6 +336,10 @@ impl Logic for Lines {
             self.waiting.d.next = 0.into();
             self.has_room.d.next = false;
             self.inside.d.next = 0.into();
+            self.loading.d.next = 0.into();
+            self.picking.d.next = 0.into();
+            self.since.d.next = 0.into();
+            self.since_last.d.next = 0.into();
         }
     }
 }

@@ -65,18 +65,18 @@ impl Lines {
             self.asked_valid.q.val() && self.moves.val() && self.asked.q.val().early;
         self.loads.input.data.next = self.load_new.val();
         self.loads.output.join(&mut self.store.early);
-        self.is_for_next.in_valid.next = self.reads_out.input.valid.val();
-        self.is_for_next.in_data.next = bit_cast::<1, 1>(self.asked.q.val().early.into());
+        self.is_early_read.in_valid.next = self.reads_out.input.valid.val();
+        self.is_early_read.in_data.next = bit_cast::<1, 1>(self.asked.q.val().early.into());
     }
 
     /// Passes the beats that were read to the store, and the bytes of entries on.
     #[hdl_gen]
     pub(super) fn take_beats(&mut self) {
-        self.store.beat.valid.next = self.beat.valid.val() && self.is_for_next.out_valid.val();
+        self.store.beat.valid.next = self.beat.valid.val() && self.is_early_read.out_valid.val();
         self.store.beat.next = self.beat.val();
-        self.store.is_early.next = self.is_for_next.out_data.val().any();
-        self.beat.ready.next = self.store.beat.ready.val() && self.is_for_next.out_valid.val();
-        self.is_for_next.out_ready.next =
+        self.store.is_early.next = self.is_early_read.out_data.val().any();
+        self.beat.ready.next = self.store.beat.ready.val() && self.is_early_read.out_valid.val();
+        self.is_early_read.out_ready.next =
             self.beat.valid.val() && self.store.beat.ready.val() && self.beat.last.val();
         self.answers.input.valid.next = self.store.answer.valid.val();
         self.answers.input.data.next = self.store.answer.val();
@@ -106,6 +106,6 @@ impl Lines {
             | self.answers.count.val()
             | self.answers.free.val()
             | bit_cast::<10, 7>(self.loads.count.val() | self.loads.free.val())
-            | bit_cast::<10, 8>(self.is_for_next.count.val() | self.is_for_next.free.val());
+            | bit_cast::<10, 8>(self.is_early_read.count.val() | self.is_early_read.free.val());
     }
 }

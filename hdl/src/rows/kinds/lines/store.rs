@@ -7,7 +7,7 @@
 //!
 //! Contract: sources are taken in order, one a cycle, and the answer follows 4 cycles later. A source for which blocks
 //! are read takes one more cycle for each of their beats; a source that loads a line of bits takes up to 4 cycles.
-//! Lines of bits of the next request have sources of their own, which are taken when their beats arrive.
+//! Lines of bits of later blocks, and of the next request, have sources of their own, which are taken when their beats arrive.
 
 use super::super::bits::BitLines;
 use super::super::record::{Answer, Line};
@@ -36,7 +36,7 @@ pub struct Store {
     pub rst: Signal<In, Bit>,
     /// Sources of the bytes of entries, in the order of the entries.
     pub source: Stream<In, Source>,
-    /// Lines of bits of the next request.
+    /// Lines of bits of later blocks, and of the next request.
     pub early: Stream<In, Load>,
     /// Answers of reads.
     pub beat: Stream<In, HostReadBeat>,
@@ -44,6 +44,10 @@ pub struct Store {
     pub is_early: Signal<In, Bit>,
     /// Bytes of the entry of each source, except of those that load a line of bits.
     pub answer: Flow<Out, Answer>,
+    /// A line that has a source of its own is stored.
+    pub stores_early: Signal<Out, Bit>,
+    /// Bits are picked.
+    pub picks: Signal<Out, Bit>,
     /// A line of bits is being stored.
     pub busy: Signal<Out, Bit>,
 
@@ -209,6 +213,8 @@ impl Store {
         self.bit_lines.put.next =
             (self.takes.val() && self.source.loads.val()) || self.puts_early.val();
         self.bit_lines.line.next = self.line_new.val();
+        self.stores_early.next = self.puts_early.val();
+        self.picks.next = self.takes.val() && self.source.picks.val();
         self.loaded.next.lane = self.source.lane.val();
         self.loaded.next.half = self.source.half.val();
         self.loaded.next.skip = self.source.skip.val();

@@ -131,7 +131,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     pub(super) fn take_next_plan(&mut self) {
         self.lane.d.next = 0.into();
         self.bits_left.d.next = self.plan.val().bits;
-        self.second.d.next = false;
+        self.line_number.d.next = 0.into();
         if self.plan_done.val() {
             self.state.d.next = ListerState::NextRegion;
             if self.plan.val().bits.any() && self.set_info.val().count.any() {

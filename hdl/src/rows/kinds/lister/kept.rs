@@ -21,7 +21,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.begins_ahead.next = self.next_valid.val()
             && self.sending.q.val()
             && !self.sent.val()
-            && (!self.streamed.q.val() || self.lags.val())
+            && !self.streamed.q.val()
             && !self.hopeless.q.val();
         self.begins.next = (self.state.q.val() == ListerState::Idle)
             && (self.start.val() || self.begins_ahead.val());

@@ -119,6 +119,7 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
             self.hopeless.d.next = false;
             self.streamed.d.next = false;
             self.returns.d.next = false;
+            self.has_begun.d.next = false;
             self.streaming.d.next = false;
             self.is_sent.d.next = false;
             self.log_last.d.next = KEPT_LOG_CHUNK.into();

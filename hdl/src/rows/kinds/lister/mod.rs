@@ -27,7 +27,7 @@ const PROTECTION: u64 = Status::LocalProtectionError as u64;
 const OPERATION: u64 = Status::LocalQpOperationError as u64;
 const LENGTH: u64 = Status::LocalLengthError as u64;
 /// Largest [`Wanted::rest`].
-pub const MOST_REST: u64 = 1023;
+pub const MOST_REST: u64 = 2047;
 /// Bit that is set in sums of more bytes than a message can have; such sums do not change any more.
 const FULL: usize = 32;
 
@@ -129,6 +129,8 @@ struct Loaded {
     low: Bits<33>,
     /// The first row of the next block.
     high: Bits<33>,
+    /// The second lines of the next block were asked for as well.
+    third: Bit,
 }
 
 /// Largest number of regions of a destination whose lines of bits are asked for while another request is sent: half of
@@ -138,6 +140,11 @@ const NEXT_REGIONS: u64 = 2;
 const LOADED_BITS: usize = <Loaded as Synth>::BITS;
 /// Binary logarithm of the rows of a block.
 const LOG_BLOCK: u64 = 9;
+/// Numbers of the lines that are asked for with a block; see [`LOAD`](super::record::LOAD).
+const SECOND: u64 = 1;
+const THIRD: u64 = 2;
+/// Bit of the number of a block's rows: with so many, a round trip is longer than what they take.
+const LOG_DENSE: usize = 7;
 
 /// State of a destination's walk that is kept while other destinations have their turns.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
@@ -193,7 +200,7 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// `clk`, `rst`; `start`, `request_slot`, `dests`, `first_dest`; `next_valid`, `next_slot`, `next_dests`,
 /// `next_first_dest`, `forget`; `dest_info`,
 /// `set_info`, `bounds`, `set_kinds`, each a cycle after it was asked for; `plan_done` with `plan`; `refused`,
-/// `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`, `linked`; `full`, `has_room`, `lags`, `room_for_rows`,
+/// `refused_dest`, `too_long`, `kept`, `total`, `quiet`; `line`, `linked`; `full`, `has_room`, `room_for_rows`,
 /// `least_rows`, `sent`.
 ///
 /// # Outputs
@@ -271,8 +278,6 @@ pub struct Lister<const RECORDS: usize> {
     pub full: Signal<In, Bit>,
     /// There is room for more values of the request that is judged.
     pub has_room: Signal<In, Bit>,
-    /// Many values are left of the request that was judged and is sent.
-    pub lags: Signal<In, Bit>,
     /// Number of rows whose values may have room.
     pub room_for_rows: Signal<In, Bits<33>>,
     /// Least number of rows of a region whose values are kept.
@@ -558,8 +563,14 @@ pub struct Lister<const RECORDS: usize> {
     block_end: Signal<Local, Bits<33>>,
     /// Lanes of bits whose lines are still to be asked for.
     bits_left: DFF<Bits<16>>,
-    /// The second lines of the block are asked for.
-    second: DFF<Bit>,
+    /// Which lines of the block are asked for; see [`LOAD`](super::record::LOAD).
+    line_number: DFF<Bits<2>>,
+    /// Number of rows since lines were asked for; not more than fit.
+    block_rows: DFF<Bits<8>>,
+    /// There were so many that the lines of further blocks are asked for a block ahead.
+    runs_ahead: Signal<Local, Bit>,
+    /// A line of the block has been asked for.
+    has_begun: DFF<Bit>,
     lowest_bits: FirstSet<16, 4>,
     /// Number of the unit's bits that do not fill a byte yet.
     carry: DFF<Bits<3>>,

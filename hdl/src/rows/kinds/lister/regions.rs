@@ -1,7 +1,7 @@
 //! Regions of a destination, and how their rows are walked.
 
 use super::super::record::{MOST_BYTES, PLAN, TABLE};
-use super::{LOG_BLOCK, Lister, ListerPhase, ListerState, PROTECTION};
+use super::{LOG_BLOCK, LOG_DENSE, Lister, ListerPhase, ListerState, PROTECTION};
 use crate::request::{BITMAPPED, DEST_COUNT, POINTER_MAPPED, STRIDED};
 use drdma_emit::prelude::*;
 
@@ -207,6 +207,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && (self.finder.at.val() >= self.loaded_out.record.val().high)
             && (self.finder.at.val()
                 < (self.loaded_out.record.val().high + (bits::<33>(1) << LOG_BLOCK)));
+        self.runs_ahead.next = self.is_next.val()
+            && self.block_rows.q.val().get_bit(LOG_DENSE)
+            && !self.for_next.q.val();
         self.block_end.next = self.finder.at.val() + (bits::<33>(1) << LOG_BLOCK)
             - bit_cast::<33, 9>(self.finder.row.val().get_bits::<9>(0));
         self.loaded_new.next.region = self.region_index.val();
@@ -215,6 +218,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.loaded_new.next.bits = self.load_lanes.val();
         self.loaded_new.next.low = self.finder.at.val();
         self.loaded_new.next.high = self.block_end.val();
+        self.loaded_new.next.third = self.runs_ahead.val();
         if self.is_next.val() {
             self.loaded_new.next.low = self.loaded_out.record.val().high;
         }
@@ -347,7 +351,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     #[hdl_gen]
     pub(super) fn take_plan(&mut self) {
         self.bits_left.d.next = self.plan_now.val().bits;
-        self.second.d.next = false;
+        self.line_number.d.next = 0.into();
         if self.planned.q.val().get_bit(self.region_index.val().index()) {
             self.state.d.next = ListerState::Region;
             if self.surveys_on.val() {

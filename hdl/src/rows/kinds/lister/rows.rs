@@ -1,7 +1,9 @@
 //! Rows of a region, and the ends of messages.
 
 use super::super::record::{COLUMN, LOAD, MESSAGE, MOST_BYTES, VALUE};
-use super::{FULL, Lister, ListerPhase, ListerState, MOST_REST, PROTECTION};
+use super::{
+    FULL, LOG_DENSE, Lister, ListerPhase, ListerState, MOST_REST, PROTECTION, SECOND, THIRD,
+};
 use crate::request::{POINTER_MAPPED, STRIDED};
 use drdma_emit::prelude::*;
 
@@ -76,8 +78,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.wanted.period.next = self.set_kinds.val().period_or_end;
         self.wanted.apart.next = self.set_info.val().kind == POINTER_MAPPED;
         self.wanted.slot.next = self.slot.val();
-        self.wanted.rest.next = self.finder.rest.val().get_bits::<10>(0);
-        if self.finder.rest.val().get_bits::<23>(10).any() {
+        self.wanted.rest.next = self.finder.rest.val().get_bits::<11>(0);
+        if self.finder.rest.val().get_bits::<22>(11).any() {
             self.wanted.rest.next = MOST_REST.into();
         }
         self.wanted.unit_end.next = !self.last_group.val()
@@ -108,7 +110,16 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     #[hdl_gen]
     pub(super) fn ask_rows(&mut self) {
         self.bits_left.d.next = self.plan_now.val().bits;
-        self.second.d.next = false;
+        self.line_number.d.next = 0.into();
+        if self.is_next.val() {
+            self.line_number.d.next = SECOND.into();
+            if self.runs_ahead.val() && self.loaded_out.record.val().third {
+                self.line_number.d.next = THIRD.into();
+            }
+        }
+        if self.takes.val() && !self.block_rows.q.val().get_bit(LOG_DENSE) {
+            self.block_rows.d.next = self.block_rows.q.val() + 1;
+        }
         if self.has_row.val() && self.wanted.ready.val() && self.asks.val() && !self.lacks.val() {
             self.group.d.next = self.following.index.val();
             self.left.d.next = self.left_after.val();
@@ -173,26 +184,35 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// Has lines of bits read, for the block of the current row or, before the walk, for the region's first block.
     #[hdl_gen]
     pub(super) fn load_bits(&mut self) {
-        // First lines are asked for, unless they were the second lines of the block before; then second lines.
+        // First and second lines are asked for, unless they were with the blocks before. If the block before had many
+        // rows, third lines are, which are the second ones of the next block, so that no row waits for a round trip.
         self.wanted.task.next = LOAD.into();
         self.wanted.first.next = self.lowest_bits.index.val();
         self.wanted.lane.next = self.lowest_bits.index.val();
-        self.wanted.unit_end.next = self.second.q.val();
+        self.wanted.part.next = self.line_number.q.val();
+        self.wanted.early.next = self.for_next.q.val() || (self.line_number.q.val() == THIRD);
+        self.wanted.unit_end.next = !self.has_begun.q.val();
+        self.wanted.give.next = (self.line_number.q.val() == THIRD)
+            && (self.bits_left.q.val() == self.load_lanes.val());
         if self.preloads.q.val() {
             self.wanted.row.next = 0.into();
-            self.wanted.rest.next = (self.set_info.val().count - 1).get_bits::<10>(0);
-            if (self.set_info.val().count - 1).get_bits::<22>(10).any() {
+            self.wanted.rest.next = (self.set_info.val().count - 1).get_bits::<11>(0);
+            if (self.set_info.val().count - 1).get_bits::<21>(11).any() {
                 self.wanted.rest.next = MOST_REST.into();
             }
         }
-        self.wanted.valid.next =
-            self.bits_left.q.val().any() && (self.second.q.val() || !self.is_next.val());
+        self.wanted.valid.next = self.bits_left.q.val().any();
         if self.wanted.valid.val() && self.wanted.ready.val() {
+            self.has_begun.d.next = true;
             self.bits_left.d.next = self.bits_left.q.val() & (self.bits_left.q.val() - 1);
         } else if !self.wanted.valid.val() {
             self.bits_left.d.next = self.load_lanes.val();
-            self.second.d.next = true;
-            if self.second.q.val() {
+            self.line_number.d.next = self.line_number.q.val() + 1;
+            if (self.line_number.q.val() == THIRD)
+                || ((self.line_number.q.val() == SECOND) && !self.runs_ahead.val())
+            {
+                self.block_rows.d.next = 0.into();
+                self.has_begun.d.next = false;
                 self.loaded.write_enable.next = true;
                 self.has_early.d.next = self
                     .has_early

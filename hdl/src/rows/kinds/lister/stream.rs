@@ -6,8 +6,8 @@
 //! The length of a message must not be needed before its last row: a WRITE's messages fit a packet.
 //!
 //! When such a request begins to be sent, the lists and lines of bits of the next request are asked for. They come while
-//! it is sent. The next request is judged ahead only if many values are left to be sent when this one is judged; else
-//! it would end later. A request that is judged ahead is not sent before it is judged.
+//! it is sent. The next request is not judged ahead, because the request would then end only when that is judged. A
+//! request that is judged ahead is not sent before it is judged.
 
 use super::super::finder::LISTS;
 use super::{Lister, ListerState, MOST_AHEAD};

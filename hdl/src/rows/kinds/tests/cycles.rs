@@ -522,8 +522,10 @@ fn bits_are_sent_with_the_values_before_them() {
         let lines = dests * (5 * bits as u64 * (rows.div_ceil(512) + 1) + 40);
         let judging = rows + 3 * messages + if by_ids { turns } else { lines } + 200;
         let sending = tokens * rows + messages + 2 * 64 + 100;
-        // By bitmaps the third request is judged while the second one is sent, and is then sent alone.
-        let both = judging.max(sending);
+        // By bitmaps the third request is judged while the second one is sent, and is then sent alone. By ids a request
+        // is sent as soon as all destinations have had a turn.
+        let first_turns = if by_ids { 256 + 12 * dests } else { 0 };
+        let both = judging.max(sending + first_turns);
         let most = [both, if by_ids { both } else { sending }];
         assert!(cycles[1] <= most[0] && cycles[2] <= most[1], "{cycles:?}, {most:?} expected");
     }
