@@ -24,6 +24,9 @@ const NULLABLE_ROWS: u64 = 128;
 const NULLABLE_DESTINATIONS: usize = 2;
 /// Columns that have a validity in the same region.
 const NARROW: usize = 5;
+/// Rows and destinations of such a request as databases send them: a batch.
+const BATCH_ROWS: u64 = 8 << 10;
+const BATCH_DESTINATIONS: usize = 16;
 /// Partitions that the card makes, and bytes of their key.
 const PARTITIONS: usize = 16;
 const KEY: u64 = 8;
@@ -71,7 +74,28 @@ pub fn columns() -> Vec<Experiment> {
         Target::Bound(0.85),
         DESTINATIONS,
     );
-    vec![strings(), plain.clone(), validity(plain), narrow.clone(), narrow_validity(narrow)]
+    let batch = Table::of(NARROW, BATCH_ROWS, 8, 0).partitioned(
+        "values-batch",
+        "5 x 8 B, 8 Ki rows, 16 destinations by ids",
+        Target::Bound(0.85),
+        BATCH_DESTINATIONS,
+    );
+    let narrow_validity = with_validity(
+        &narrow,
+        "values-5",
+        KIND_ROWS,
+        "validity-5",
+        "5 x 8 B and a bit of validity for each, 2 Ki rows, 8 destinations by ids",
+    );
+    let batch_validity = with_validity(
+        &batch,
+        "values-batch",
+        BATCH_ROWS,
+        "validity-batch",
+        "5 x 8 B and a bit of validity for each, 8 Ki rows, 16 destinations by ids",
+    );
+    let wide_validity = validity(plain.clone());
+    vec![strings(), plain, wide_validity, narrow, narrow_validity, batch, batch_validity]
 }
 
 fn strings() -> Experiment {
@@ -128,15 +152,20 @@ fn validity(plain: Experiment) -> Experiment {
 }
 
 /// Values and bits are columns of one region.
-fn narrow_validity(narrow: Experiment) -> Experiment {
+fn with_validity(
+    plain: &Experiment,
+    beside: &'static str,
+    rows: u64,
+    id: &str,
+    title: &str,
+) -> Experiment {
     let mut experiment = Experiment {
-        id: "validity-5".to_owned(),
-        title: "5 x 8 B and a bit of validity for each, 2 Ki rows, 8 destinations by ids"
-            .to_owned(),
-        target: Target::Beside { id: "values-5", share: 0.95 },
-        ..narrow
+        id: id.to_owned(),
+        title: title.to_owned(),
+        target: Target::Beside { id: beside, share: 0.95 },
+        ..plain.clone()
     };
-    let bits = add_bits(&mut experiment, NARROW, KIND_ROWS);
+    let bits = add_bits(&mut experiment, NARROW, rows);
     if let [Post::Partitioned(list)] = &mut experiment.posts[..] {
         list.kinds.push(bits);
     }
@@ -201,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_the_card_makes_is_made_of_what_it_reads() {
-        let [strings, plain, validity, narrow, narrow_validity] = &columns()[..] else {
+        let [strings, plain, validity, narrow, narrow_validity, ..] = &columns()[..] else {
             unreachable!()
         };
         let sent = |experiment: &Experiment| -> u64 {

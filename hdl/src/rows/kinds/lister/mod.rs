@@ -569,6 +569,8 @@ pub struct Lister<const RECORDS: usize> {
     block_rows: DFF<Bits<8>>,
     /// There were so many that the lines of further blocks are asked for a block ahead.
     runs_ahead: Signal<Local, Bit>,
+    /// Third lines are asked for.
+    has_third: Signal<Local, Bit>,
     /// A line of the block has been asked for.
     has_begun: DFF<Bit>,
     lowest_bits: FirstSet<16, 4>,

@@ -210,6 +210,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.runs_ahead.next = self.is_next.val()
             && self.block_rows.q.val().get_bit(LOG_DENSE)
             && !self.for_next.q.val();
+        // Destinations that share a region have rows of each of its blocks.
+        self.has_third.next =
+            self.runs_ahead.val() || (!self.is_next.val() && self.set_info.val().ids.any());
         self.block_end.next = self.finder.at.val() + (bits::<33>(1) << LOG_BLOCK)
             - bit_cast::<33, 9>(self.finder.row.val().get_bits::<9>(0));
         self.loaded_new.next.region = self.region_index.val();
@@ -218,7 +221,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.loaded_new.next.bits = self.load_lanes.val();
         self.loaded_new.next.low = self.finder.at.val();
         self.loaded_new.next.high = self.block_end.val();
-        self.loaded_new.next.third = self.runs_ahead.val();
+        self.loaded_new.next.third = self.has_third.val();
         if self.is_next.val() {
             self.loaded_new.next.low = self.loaded_out.record.val().high;
         }

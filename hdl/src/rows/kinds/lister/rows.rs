@@ -185,14 +185,17 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     #[hdl_gen]
     pub(super) fn load_bits(&mut self) {
         // First and second lines are asked for, unless they were with the blocks before. If the block before had many
-        // rows, third lines are, which are the second ones of the next block, so that no row waits for a round trip.
+        // rows, third lines are, which are the second ones of the next block, so that no row waits for a round trip;
+        // also where destinations share a region.
         self.wanted.task.next = LOAD.into();
         self.wanted.first.next = self.lowest_bits.index.val();
         self.wanted.lane.next = self.lowest_bits.index.val();
         self.wanted.part.next = self.line_number.q.val();
-        self.wanted.early.next = self.for_next.q.val() || (self.line_number.q.val() == THIRD);
+        self.wanted.early.next =
+            self.for_next.q.val() || (self.is_next.val() && (self.line_number.q.val() == THIRD));
         self.wanted.unit_end.next = !self.has_begun.q.val();
-        self.wanted.give.next = (self.line_number.q.val() == THIRD)
+        self.wanted.give.next = self.is_next.val()
+            && (self.line_number.q.val() == THIRD)
             && (self.bits_left.q.val() == self.load_lanes.val());
         if self.preloads.q.val() {
             self.wanted.row.next = 0.into();
@@ -209,7 +212,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.bits_left.d.next = self.load_lanes.val();
             self.line_number.d.next = self.line_number.q.val() + 1;
             if (self.line_number.q.val() == THIRD)
-                || ((self.line_number.q.val() == SECOND) && !self.runs_ahead.val())
+                || ((self.line_number.q.val() == SECOND) && !self.has_third.val())
             {
                 self.block_rows.d.next = 0.into();
                 self.has_begun.d.next = false;
