@@ -3,8 +3,8 @@
 //! Stands in the [`Lines`](super::lines::Lines). Rows are looked at in blocks of 512. A line of a column has the bits
 //! of 512 rows, too, but begins at another row in each column: so a block has bits of two lines, of which the second
 //! one is the first one of the next block. Four lines are kept for every column of four regions, and serve all
-//! destinations with these columns: while rows of a block are picked, the second line of the next block comes. The lines
-//! of the next request's first two regions come to the places that the current request does not use.
+//! destinations with these columns: while rows of a block are picked, the second line of the next block comes. The
+//! lines of the next request's first two regions come to the places that the current request does not use.
 //!
 //! Contract: `put` stores a line, in 1 to 4 cycles; nothing else may be asked for while `busy`. A row's bits are at the
 //! output two cycles after `row` and `half`.

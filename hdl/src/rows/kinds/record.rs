@@ -34,8 +34,8 @@ pub const CHUNK_BYTES: u64 = 3 << LOG_CHUNK_PART;
 pub const LOG_CHUNK_PART: u64 = 13;
 /// [`Wanted::task`]: the lane's part in the [`Plan`] of its region is needed; [`TABLE`] asks for that as well.
 pub const PLAN: u64 = 6;
-/// [`Entry::task`]: a line of bits is needed; [`Wanted::part`] says which: 0 for the line with the row's bit, 1 or 2 for
-/// the next line or the one behind, counted from the one with the bit of the first row of the row's block of 512.
+/// [`Entry::task`]: a line of bits is needed; [`Wanted::part`] says which: 0 for the line with the row's bit, 1 or 2
+/// for the next line or the one behind, counted from the one with the bit of the first row of the row's block of 512.
 pub const LOAD: u64 = 7;
 
 /// [`Wanted::part`]: the value is wanted, with its length if that varies.
@@ -96,8 +96,8 @@ pub struct Wanted {
     /// [`PLAN`]: the lane is the last one of its set; for [`LOAD`]: the line is the first one that is asked for
     /// with a block; for [`VERDICT`] and [`HEAD`]: see there.
     pub unit_end: Bit,
-    /// The value is sent; otherwise it is judged, and its bytes are counted. For [`LOAD`]: the line is the first one of a
-    /// later block.
+    /// The value is sent; otherwise it is judged, and its bytes are counted. For [`LOAD`]: the line is the first one of
+    /// a later block.
     pub give: Bit,
     /// For [`LOAD`]: the line is one of a later block, or of the next request. The values behind do not wait for it.
     pub early: Bit,

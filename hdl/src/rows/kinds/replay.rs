@@ -12,11 +12,12 @@
 //! while others have their turns.
 //!
 //! Contract: `clear`, then values in any cycles, then `send`, unless `full`: there was no room for all values or
-//! lengths. `send` comes two cycles after the last value or later, and only while not `busy`. With `streams` it may come
-//! before: values are replayed as they are judged, and those for which there is no room yet must wait for `ready`. The
-//! lengths of messages are not told then. The next `clear` comes two cycles after the last value or later. A value is
-//! replayed in each cycle in which it is taken. With `lead`, a group of fixed width that was not judged is replayed before a value
-//! of each row. It is replayed with bits, or with a value that has a length, if it leaves room for a length in a token.
+//! lengths. `send` comes two cycles after the last value or later, and only while not `busy`. With `streams` it may
+//! come before: values are replayed as they are judged, and those for which there is no room yet must wait for `ready`.
+//! The lengths of messages are not told then. The next `clear` comes two cycles after the last value or later. A value
+//! is replayed in each cycle in which it is taken. With `lead`, a group of fixed width that was not judged is replayed
+//! before a value of each row. It is replayed with bits, or with a value that has a length, if it leaves room for a
+//! length in a token.
 
 use super::follower::LENGTH_BYTES;
 use super::giver::BEAT;

@@ -90,7 +90,7 @@ use walker::Walker;
 const KINDS_LENGTHS: usize = 12;
 /// Number of records of chains that are kept for a request with kinds of columns: four UltraRAMs.
 const KINDS_RECORDS: usize = MOST_RECORDS;
-/// Binary logarithm of the values that are kept of two requests with kinds of columns: twelve UltraRAMs.
+/// Binary logarithm of the values that are kept of two requests with kinds of columns: eighteen UltraRAMs.
 const KINDS_VALUES: usize = 15;
 
 /// Bits of a unit's token with its [`Cut`].

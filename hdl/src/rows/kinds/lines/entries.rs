@@ -16,8 +16,8 @@ const MOST_SINCE: u64 = 1023;
 const MOST: u64 = 512;
 
 impl Lines {
-    /// Decides whether the stages advance: all of them do together. An entry for which two blocks are read stays a cycle
-    /// longer.
+    /// Decides whether the stages advance: all of them do together. An entry for which two blocks are read stays a
+    /// cycle longer.
     #[hdl_gen]
     pub(super) fn advance(&mut self) {
         self.has_room_for_read.next =

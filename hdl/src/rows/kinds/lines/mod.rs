@@ -76,7 +76,8 @@ pub struct Source {
     pub words: Bits<2>,
 }
 
-/// A line of bits of a later block, or of the next request, that is stored when it arrives; the fields are those of a [`Source`].
+/// A line of bits of a later block, or of the next request, that is stored when it arrives; the fields are those of a
+/// [`Source`].
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 pub struct Load {
     /// Lane of the column.

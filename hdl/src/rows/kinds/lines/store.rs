@@ -7,7 +7,8 @@
 //!
 //! Contract: sources are taken in order, one a cycle, and the answer follows 4 cycles later. A source for which blocks
 //! are read takes one more cycle for each of their beats; a source that loads a line of bits takes up to 4 cycles.
-//! Lines of bits of later blocks, and of the next request, have sources of their own, which are taken when their beats arrive.
+//! Lines of bits of later blocks, and of the next request, have sources of their own, which are taken when their beats
+//! arrive.
 
 use super::super::bits::BitLines;
 use super::super::record::{Answer, Line};

@@ -204,8 +204,8 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// `least_rows`, `sent`.
 ///
 /// # Outputs
-/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; flow `record`; `pd`; `clears`; `streams`; `send` with
-/// `marks`, `merges`, `lead`; `done` with `status`, `bad_dest`.
+/// `dest_read`, `set_read`; streams `wanted`, `read`, `link_read`; flow `record`; `pd`; `clears`; `streams`; `send`
+/// with `marks`, `merges`, `lead`; `done` with `status`, `bad_dest`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Lister<const RECORDS: usize> {
     /// Clock.

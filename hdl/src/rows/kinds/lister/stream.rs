@@ -2,12 +2,12 @@
 //!
 //! A request whose columns are bits and of fixed width has nothing to be judged but whether its lists and bits can be
 //! read, and what cannot be read may end a request behind its first packets. So it is sent as it is judged, from when
-//! all destinations have had a turn, or the only one has had some rows. Its values need no room for all of them at once.
-//! The length of a message must not be needed before its last row: a WRITE's messages fit a packet.
+//! all destinations have had a turn, or the only one has had some rows. Its values need no room for all of them at
+//! once. The length of a message must not be needed before its last row: a WRITE's messages fit a packet.
 //!
-//! When such a request begins to be sent, the lists and lines of bits of the next request are asked for. They come while
-//! it is sent. The next request is not judged ahead, because the request would then end only when that is judged. A
-//! request that is judged ahead is not sent before it is judged.
+//! When such a request begins to be sent, the lists and lines of bits of the next request are asked for. They come
+//! while it is sent. The next request is not judged ahead, because the request would then end only when that is judged.
+//! A request that is judged ahead is not sent before it is judged.
 
 use super::super::finder::LISTS;
 use super::{Lister, ListerState, MOST_AHEAD};

@@ -80,6 +80,25 @@ fn rows_of_fixed_width_and_bits_are_sent_as_they_are_judged() {
     }
 }
 
+/// Lines of bits that are asked for a block ahead are waited for if they come late; if they come soon, while tokens wait,
+/// values get the lines of their own rows all the same.
+#[test]
+fn lines_that_come_late_or_soon_are_those_of_their_rows() {
+    let library = library();
+    let third: fn(u32) -> u16 = |row| (row % 3) as u16;
+    for (latency, stall) in [(3000, 0), (1, 1), (1, 2), (40, 3)] {
+        let mut around = Around::new(&library, 0);
+        around.bench.stall(STALLS[stall % STALLS.len()]);
+        around.latency = latency;
+        for columns in [[2, 0, 0, 0, 9], [10, 0, 0, 0, 6]] {
+            let table = Table { rows: 3500, columns, destinations: 1, of: third, ..FLAT };
+            walk(&mut around, &table, false);
+            let table = Table { rows: 3500, columns, destinations: 3, of: third, ..FLAT };
+            walk(&mut around, &table, false);
+        }
+    }
+}
+
 /// The first packets need not wait until all rows are judged: a request of four times the rows begins no later.
 #[test]
 fn the_first_token_does_not_wait_for_the_last_row() {
