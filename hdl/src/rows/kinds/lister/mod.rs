@@ -7,6 +7,7 @@ mod kernel;
 mod positions;
 mod regions;
 mod rows;
+mod state;
 mod stream;
 mod turns;
 
@@ -22,6 +23,7 @@ use crate::shell::host_read::{HostReadBeat, HostReadRequest};
 use columns::VALUE_COUNT;
 use drdma_abi::completion::Status;
 use drdma_emit::prelude::*;
+pub use state::{ListerPhase, ListerState};
 
 const PROTECTION: u64 = Status::LocalProtectionError as u64;
 const OPERATION: u64 = Status::LocalQpOperationError as u64;
@@ -30,89 +32,6 @@ const LENGTH: u64 = Status::LocalLengthError as u64;
 pub const MOST_REST: u64 = 2047;
 /// Bit that is set in sums of more bytes than a message can have; such sums do not change any more.
 const FULL: usize = 32;
-
-/// State of the lister.
-#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
-pub enum ListerState {
-    /// Waits for a request.
-    Idle,
-    /// Reads a destination whose list is asked for ahead of its walk.
-    ListRead,
-    /// Takes the destination whose list is asked for ahead of its walk.
-    List,
-    /// Looks at the first region of that destination.
-    Look,
-    /// Waits until the list's first window is asked for.
-    Looked,
-    /// Reads a destination.
-    DestRead,
-    /// Takes the first destination of the next request.
-    NextDest,
-    /// Has the lanes of its region looked at, one by one.
-    NextLanes,
-    /// Waits for the region's plan.
-    NextPlanned,
-    /// Goes on to its next region.
-    NextRegion,
-    /// Reads the destination anew whose turn has ended.
-    Return,
-    /// Takes it.
-    Back,
-    /// Passes the turn to the destination behind it.
-    GoOn,
-    /// Takes the destination.
-    Dest,
-    /// Announces the destination.
-    Head,
-    /// Finds whether all regions have the same rows, one region after the other, if a unit has an element of each.
-    Survey,
-    /// Takes a region: its walk begins or continues.
-    Region,
-    /// Has the lanes of the region looked at, one by one, and their tables of buffers.
-    Lanes,
-    /// Waits for the region's plan.
-    Planned,
-    /// Asks for the groups of rows, one a cycle.
-    Rows,
-    /// Has lines of bits read, for the block of the current row or, before the walk, for the region's first block.
-    Bits,
-    /// Stores the position of the walk.
-    Place,
-    /// Ends a region that has no more rows.
-    RegionEnd,
-    /// Ends a message.
-    MessageEnd,
-    /// Ends the rows of a destination.
-    DestEnd,
-    /// Ends a destination.
-    Last,
-    /// Stores the positions in all regions.
-    Keep,
-    /// Restores the positions in all regions.
-    Recall,
-    /// Goes on to the next destination.
-    Next,
-    /// All destinations are judged: waits until nothing is under way, then sends them.
-    Settle,
-    /// The next request is judged: waits for its start.
-    Judged,
-    /// Waits until nothing is under way, then ends the request.
-    Finish,
-}
-
-/// Purpose of a walk over a destination's rows.
-#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
-pub enum ListerPhase {
-    /// Region by region: all rows are followed and counted, and messages are measured if their regions follow one
-    /// another.
-    Check,
-    /// Element by element: messages are measured.
-    Measure,
-    /// The message that is sent next is measured.
-    Ahead,
-    /// The message is sent.
-    Give,
-}
 
 /// Rows of a region whose bits are in lines that were asked for, counted as [`Finder::at`] counts them.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
