@@ -19,9 +19,9 @@
 //! each block but the first that it needs and that its lane does not know (lanes with the same block count once). Of
 //! each window a lane knows the last block of each of 8 *slots*; a block's slot is the lower bits of its number. So a
 //! lane that goes through 2 KiB again and again asks for their blocks once. The words that lanes need of blocks which
-//! they leave are stored two blocks a cycle, one of even lanes and one of odd ones, and those of two blocks may wait in
-//! each lane, so that beats of one lane, each in another block, pass one a cycle. Boxes: 2 cycles a block, and 2 for
-//! each further run. A change of window costs about 10 cycles.
+//! they leave are stored four blocks a cycle, one of every fourth lane each, and those of two blocks may wait in each
+//! lane, so that beats of one lane, each in another block, pass one a cycle. Boxes: 2 cycles a block, and 2 for each
+//! further run. A change of window costs about 10 cycles.
 //!
 //! **Latency.** A beat is held until its window closes, because its bytes are not read before. A lone request's box
 //! comes 19 cycles after its beat; while no other window is free, it waits for one.

@@ -1,8 +1,8 @@
 //! Gives every piece its address in the window, and collects which words are needed.
 //!
-//! The words that lanes have collected go to the window's word memory, which has two halves: one for even lanes, one
-//! for odd ones. Each half takes one entry a cycle; the words of all its lanes that wait with the same entry go
-//! together. The highest lane that waits goes first: columns of variable length, whose blocks change most often,
+//! The words that lanes have collected go to the window's word memory, which has four parts: every fourth lane has the
+//! same. Each part takes one entry a cycle; the words of all its lanes that wait with the same entry go together. Of
+//! five columns of 8 B whose rows lie two a block, a part then takes two entries in two rows. The highest lane that waits goes first: columns of variable length, whose blocks change most often,
 //! usually stand behind those of fixed width. Words of two entries can wait in each lane. Pieces are not taken while a
 //! lane in which both wait is to take another block, or to go back to one; nor is the end of a window while one does.
 //! The last placed beat is held back until it is known whether its window ends with it.
@@ -13,8 +13,10 @@ use crate::layout::windows::WINDOW_INDEX;
 use crate::primitive::{Concat, EqualPairs, Fifo, Lutram, Pack, Select};
 use drdma_emit::prelude::*;
 
-/// Lanes whose words go to one half of the word memory.
-const HALF: usize = LANES / 2;
+/// Parts of the word memory.
+const PARTS: usize = 4;
+/// Lanes whose words go to one part of the word memory.
+const PART_LANES: usize = LANES / PARTS;
 
 /// Turns pieces with answers into placed beats and needed words; see the module.
 #[derive(LogicBlock, BlockDefault)]
@@ -81,31 +83,30 @@ pub struct Translator {
     /// Lanes that go back to a block, one bit each.
     back: Signal<Local, Bits<LANES>>,
 
-    // For each half: the entry to flush.
-    halves: [Pack<HALF, 1, HALF>; 2],
-    pick_entry: [Select<HALF, 8>; 2],
-    pick_equal: [Select<HALF, HALF>; 2],
-    alike: [EqualPairs<HALF, 8>; 2],
-    // Lanes that wait, or below one that waits within 1, 3 lanes of the half.
-    some_above: [Signal<Local, Bits<HALF>>; 2],
-    more_above: [Signal<Local, Bits<HALF>>; 2],
-    last: [Signal<Local, Bits<HALF>>; 2],
-    flush: [DFF<Bit>; 2],
-    flush_entry: [DFF<Bits<8>>; 2],
-    flush_lanes: [DFF<Bits<HALF>>; 2],
-    pick_words: [Select<HALF, 64>; 2],
-    merge: [DFF<Bit>; 2],
-    merge_entry: [DFF<Bits<8>>; 2],
-    merge_words: [DFF<Bits<64>>; 2],
-    words_ram: [Lutram<64, 8, 2>; 2],
-    /// Entries that have words, for each half, of windows of parity 0 and 1.
-    some_even: [DFF<Bits<128>>; 2],
-    some_odd: [DFF<Bits<128>>; 2],
-    had: [Signal<Local, Bit>; 2],
-    merges: [Signal<Local, Bit>; 2],
-    /// The half has words of `words_entry`.
-    has_words: [Signal<Local, Bit>; 2],
-    words_of: [Signal<Local, Bits<64>>; 2],
+    // For each part: the entry to flush.
+    quarters: [Pack<PART_LANES, 1, PART_LANES>; PARTS],
+    pick_entry: [Select<PART_LANES, 8>; PARTS],
+    pick_equal: [Select<PART_LANES, PART_LANES>; PARTS],
+    alike: [EqualPairs<PART_LANES, 8>; PARTS],
+    /// Lanes that wait, or are the one below a lane of the part that waits.
+    some_above: [Signal<Local, Bits<PART_LANES>>; PARTS],
+    last: [Signal<Local, Bits<PART_LANES>>; PARTS],
+    flush: [DFF<Bit>; PARTS],
+    flush_entry: [DFF<Bits<8>>; PARTS],
+    flush_lanes: [DFF<Bits<PART_LANES>>; PARTS],
+    pick_words: [Select<PART_LANES, 64>; PARTS],
+    merge: [DFF<Bit>; PARTS],
+    merge_entry: [DFF<Bits<8>>; PARTS],
+    merge_words: [DFF<Bits<64>>; PARTS],
+    words_ram: [Lutram<64, 8, 2>; PARTS],
+    /// Entries that have words, for each part, of windows of parity 0 and 1.
+    some_even: [DFF<Bits<128>>; PARTS],
+    some_odd: [DFF<Bits<128>>; PARTS],
+    had: [Signal<Local, Bit>; PARTS],
+    merges: [Signal<Local, Bit>; PARTS],
+    /// The part has words of `words_entry`.
+    has_words: [Signal<Local, Bit>; PARTS],
+    words_of: [Signal<Local, Bits<64>>; PARTS],
 
     // The closed window that waits to be complete.
     ended: DFF<Bit>,
@@ -113,6 +114,7 @@ pub struct Translator {
     ended_parity: DFF<Bit>,
     ended_entries: DFF<Bits<7>>,
     draining: Pack<LANES, 1, LANES>,
+    flushing: Pack<PARTS, 1, PARTS>,
     /// Numbers of the windows that were opened and not closed here.
     windows: Fifo<WINDOW_INDEX, 2, 3>,
     parity: DFF<Bit>,
@@ -170,43 +172,42 @@ impl Translator {
         }
     }
 
-    /// Finds the last lane of each half that waits.
+    /// Finds the last lane of each part that waits.
     #[hdl_gen]
     fn find_last(&mut self) {
-        for h in 0..2 {
-            for k in 0..8 {
-                self.halves[h].parts[k].next = self.lanes[k * 2 + h].waiting.val().into();
+        for h in 0..4 {
+            for k in 0..4 {
+                self.quarters[h].parts[k].next = self.lanes[k * 4 + h].waiting.val().into();
             }
             self.some_above[h].next =
-                self.halves[h].whole.val() | (self.halves[h].whole.val() >> 1);
-            self.more_above[h].next = self.some_above[h].val() | (self.some_above[h].val() >> 2);
-            self.last[h].next = self.halves[h].whole.val()
-                & !((self.more_above[h].val() | (self.more_above[h].val() >> 4)) >> 1);
+                self.quarters[h].whole.val() | (self.quarters[h].whole.val() >> 1);
+            self.last[h].next = self.quarters[h].whole.val()
+                & !((self.some_above[h].val() | (self.some_above[h].val() >> 2)) >> 1);
         }
     }
 
-    /// Flush: the entry of the last waiting lane of each half, for all lanes of the half that wait with it.
+    /// Flush: the entry of the last waiting lane of each part, for all lanes of the part that wait with it.
     #[hdl_gen]
     fn flush(&mut self) {
-        for h in 0..2 {
-            for k in 0..8 {
-                self.alike[h].values[k].next = self.lanes[k * 2 + h].waiting_entry.val();
+        for h in 0..4 {
+            for k in 0..4 {
+                self.alike[h].values[k].next = self.lanes[k * 4 + h].waiting_entry.val();
             }
             self.pick_entry[h].choice.next = self.last[h].val();
             self.pick_equal[h].choice.next = self.last[h].val();
             self.pick_words[h].choice.next = self.flush_lanes[h].q.val();
-            for k in 0..8 {
+            for k in 0..4 {
                 self.pick_equal[h].values[k].next = self.alike[h].equal[k].val();
-                self.pick_entry[h].values[k].next = self.lanes[k * 2 + h].waiting_entry.val();
-                self.pick_words[h].values[k].next = self.lanes[k * 2 + h].waited_words.val();
+                self.pick_entry[h].values[k].next = self.lanes[k * 4 + h].waiting_entry.val();
+                self.pick_words[h].values[k].next = self.lanes[k * 4 + h].waited_words.val();
             }
-            for k in 0..8 {
-                self.lanes[k * 2 + h].taken.next = self.pick_equal[h].value.val().get_bit(k);
+            for k in 0..4 {
+                self.lanes[k * 4 + h].taken.next = self.pick_equal[h].value.val().get_bit(k);
             }
-            self.flush[h].d.next = self.halves[h].whole.val().any();
+            self.flush[h].d.next = self.quarters[h].whole.val().any();
             self.flush_entry[h].d.next = self.pick_entry[h].value.val();
             self.flush_lanes[h].d.next =
-                self.halves[h].whole.val() & self.pick_equal[h].value.val();
+                self.quarters[h].whole.val() & self.pick_equal[h].value.val();
             self.merge[h].d.next = self.flush[h].q.val();
             self.merge_entry[h].d.next = self.flush_entry[h].q.val();
             self.merge_words[h].d.next = self.pick_words[h].value.val();
@@ -216,7 +217,7 @@ impl Translator {
     /// The words are merged with those that the entry has.
     #[hdl_gen]
     fn merge_words(&mut self) {
-        for h in 0..2 {
+        for h in 0..4 {
             self.words_ram[h].write_enable.next = self.merge[h].q.val();
             self.words_ram[h].write_address.next = self.merge_entry[h].q.val();
             self.words_ram[h].read_address[0].next = self.merge_entry[h].q.val();
@@ -271,23 +272,28 @@ impl Translator {
                 self.some_odd[h].d.next = 0.into();
             }
         }
-        self.words.next = self.words_of[0].val() | self.words_of[1].val();
-        self.words_any.next = self.merges[0].val()
-            || self.merges[1].val()
-            || self.has_words[0].val()
-            || self.has_words[1].val();
+        self.words.next = (self.words_of[0].val() | self.words_of[1].val())
+            | (self.words_of[2].val() | self.words_of[3].val());
+        self.words_any.next = false;
+        for h in 0..4 {
+            if self.merges[h].val() || self.has_words[h].val() {
+                self.words_any.next = true;
+            }
+        }
     }
 
     /// A closed window is complete when none of its words is on the way. Words that are merged in this cycle can be
     /// read.
     #[hdl_gen]
     fn end_window(&mut self) {
+        for h in 0..4 {
+            self.flushing.parts[h].next = (self.flush[h].q.val()
+                && (self.flush_entry[h].q.val().get_bit(7) == self.ended_parity.q.val()))
+            .into();
+        }
         self.window_valid.next = self.ended.q.val()
             && !self.draining.whole.val().any()
-            && !(self.flush[0].q.val()
-                && (self.flush_entry[0].q.val().get_bit(7) == self.ended_parity.q.val()))
-            && !(self.flush[1].q.val()
-                && (self.flush_entry[1].q.val().get_bit(7) == self.ended_parity.q.val()));
+            && !self.flushing.whole.val().any();
         self.window.next = self.ended_window.q.val();
         self.window_parity.next = self.ended_parity.q.val();
         self.window_entries.next = self.ended_entries.q.val();
@@ -346,7 +352,7 @@ impl Logic for Translator {
         self.give_beat();
 
         if self.rst.val() {
-            for h in 0..2 {
+            for h in 0..4 {
                 self.flush[h].d.next = false;
                 self.merge[h].d.next = false;
             }

@@ -399,6 +399,33 @@ fn lanes_return_to_blocks_that_other_destinations_had() {
     assert!(cycles < 5000, "{cycles} cycles for {} rows", rows.len());
 }
 
+/// Turns of 16 destinations in chunks of 256 rows of five columns: a lane leaves a block every two rows. The 40 blocks of
+/// a chunk cost up to a cycle each, and words of five blocks are stored in two rows.
+#[test]
+fn lanes_that_leave_a_block_every_two_rows_pass_a_row_a_cycle() {
+    let library = library();
+    let mut random = Random::new(14);
+    let mut inputs = Vec::new();
+    let rows: Vec<_> = (0..2048_u64).map(|row| (row, random.below(16))).collect();
+    for chunk in rows.chunks(256) {
+        for dest in 0..16 {
+            for &(row, _) in chunk.iter().filter(|row| row.1 == dest) {
+                let mut beat = input(&mut random, &[]);
+                let lane = |k: u64| (k as usize, 0x10_0000 * (k + 1) + 8 * row, 8, 8 * k);
+                beat.fragments = (0..5).map(lane).collect();
+                beat.fields.insert("dest", dest);
+                inputs.push(beat);
+            }
+        }
+    }
+    let count = inputs.len();
+    inputs.push(end(&mut random));
+    let run = run(&library, &inputs, CALM);
+    let cycles = run.sent_at[count] - run.sent_at[0];
+    println!("turns of 16 destinations: {cycles} cycles for {count} rows");
+    assert!(cycles < count as u64 + 8 * 40 + 300, "{cycles} cycles for {count} rows");
+}
+
 #[test]
 fn a_row_store_asks_once_for_all_lanes() {
     let library = library();

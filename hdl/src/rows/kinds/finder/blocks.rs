@@ -85,17 +85,50 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         if self.read_moves.val() {
             self.next_word.d.next = self.picked.val() & self.start_mask.val();
             self.next_block.d.next = self.read_block.q.val();
+            self.next_behind.d.next = self.read_behind.q.val();
         }
         if self.issues.val() || self.read_moves.val() {
             self.read_valid.d.next = self.issues.val();
         }
         if self.issues.val() {
             self.read_block.d.next = self.block.q.val();
+            self.read_behind.d.next = self.block_behind.q.val();
             self.block.d.next = self.block.q.val() + 1;
             if self.ends_window.val() {
                 self.seen.d.next = false;
             }
         }
+    }
+
+    /// Goes on with the first block of the next turn when the last one of the current turn is read.
+    #[hdl_gen]
+    pub(super) fn run_on(&mut self) {
+        self.is_end.next = self.block.q.val() >= self.stop_end.q.val();
+        if self.issues.val() {
+            self.is_end.next = self.block.q.val() + 1 == self.stop_end.q.val();
+        }
+        self.runs_on.next = self.on.val()
+            && self.behind.val().known
+            && (self.state.q.val() == FinderState::Flow)
+            && !self.block_behind.q.val()
+            && self.is_end.val();
+        self.stays.next = self.issues.val()
+            && (self.behind.val().block.get_bits::<WINDOW>(LOG_LINES) == self.window.val());
+        if self.runs_on.val() {
+            self.block.d.next = self.behind.val().block;
+            self.block_behind.d.next = true;
+            self.seen.d.next = self.stays.val();
+            self.unread.d.next = false;
+            self.lost.d.next = false;
+        }
+        if self.passes.val() {
+            self.block_behind.d.next = false;
+            self.read_behind.d.next = false;
+            self.next_behind.d.next = false;
+            self.word_behind.d.next = false;
+            self.row_behind.d.next = false;
+        }
+        self.ran_on.next = self.block_behind.q.val();
     }
 
     /// Waits for a chain's pointer.

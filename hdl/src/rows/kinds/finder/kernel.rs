@@ -42,12 +42,16 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
             }
         }
 
+        self.run_on();
         if self.open.val() {
             self.replays.d.next = self.is_chain.val() && self.trail.kept.val();
             self.record_valid.d.next = false;
             self.row_valid.d.next = false;
             self.read_valid.d.next = false;
             self.next_valid.d.next = false;
+            self.block_behind.d.next = false;
+            self.word_behind.d.next = false;
+            self.row_behind.d.next = false;
             self.block.d.next = self.from.val().block;
             self.next_lane.d.next = self.from.val().lane;
             self.known.d.next = self.from.val().known;
@@ -84,7 +88,8 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
             self.state.d.next = FinderState::Flow;
         }
 
-        self.valid.next = self.row_valid.q.val() && !self.row_bad.q.val();
+        self.has_row.next = self.row_valid.q.val() && !self.row_behind.q.val();
+        self.valid.next = self.has_row.val() && !self.row_bad.q.val();
         self.bad.next = (self.row_valid.q.val() && self.row_bad.q.val())
             || (!self.row_valid.q.val()
                 && (self.state.q.val() == FinderState::Unread)
@@ -94,10 +99,12 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
                         && self.chaser.empty.val())));
         self.is_list_dry.next = self.on.val()
             && (self.state.q.val() == FinderState::Flow)
-            && !self.row_valid.q.val()
-            && !self.more.val()
+            && !self.has_row.val()
+            && (self.block_behind.q.val() || !self.more.val())
             && (!self.has_list.val()
-                || (self.over.val() && !self.read_valid.q.val() && !self.next_valid.q.val()));
+                || ((self.over.val() || self.word_behind.q.val())
+                    && (!self.read_valid.q.val() || self.read_behind.q.val())
+                    && (!self.next_valid.q.val() || self.next_behind.q.val())));
         self.list_dry.next = self.is_list_dry.val();
         self.is_dry.next =
             self.is_list_dry.val() && (!self.chases.val() || self.chaser.empty.val());

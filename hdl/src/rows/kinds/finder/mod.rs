@@ -70,6 +70,17 @@ pub struct Place {
 /// Bits of a [`Place`].
 pub const PLACE_BITS: usize = <Place as Synth>::BITS;
 
+/// The turn behind the current one, of a destination that shares the region.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+pub struct NextTurn {
+    /// The turn is known, and the walk may go on with it when all blocks before `stop` were read.
+    pub known: Bit,
+    /// Id whose rows are selected.
+    pub partition: Bits<16>,
+    /// Its first block of ids.
+    pub block: Bits<33>,
+}
+
 /// The window of a list that is kept in a slot.
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Tag {
@@ -96,6 +107,9 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// their rows, with the request's slot. With `of_next` these windows are the next
 /// request's: the next `clear` keeps them, unless `forget` comes before it.
 ///
+/// With `behind`, blocks of the next turn are read as soon as all blocks of the current one were. Its rows are offered
+/// once the turn `passes`, in the next cycle if they were found by then.
+///
 /// Chains are followed 64 at once with `ahead` ([`Chaser`]). With `keeps` as well, their records are kept, `RECORDS` of
 /// a request at most ([`Trail`]), and from then on rows of the region are taken from there. Records that are not kept
 /// take a read each without `ahead`, one after the other.
@@ -103,12 +117,12 @@ const TAG_BITS: usize = <Tag as Synth>::BITS;
 /// # Inputs
 /// `clk`, `rst`; `clear`: a request begins; `set`, `request`, `info`, `kinds`, `bounds`, `reach`, `skip`, `partition`
 /// and `by_lane` of the current region, and `base` with `upper`, which may change while `busy` and `on` are low; `open`
-/// with `from`; `peek`, `looks`, `of_next`; `forget`; `stop`; `ahead`, `keeps`; `on`: rows are wanted; `halt`; `take`;
-/// `line`, `linked`.
+/// with `from`; `peek`, `looks`, `of_next`; `forget`; `stop`; `behind`, `passes`; `ahead`, `keeps`; `on`: rows are
+/// wanted; `halt`; `take`; `line`, `linked`.
 ///
 /// # Outputs
 /// `valid` with `row`, `at`, `rest`, `lane`, `pointer`; `bad`, in place of `valid`: the next row leads nowhere; `dry`
-/// and `list_dry`: there is no further row; `place`; streams `read`, `link_read`; flow `record`; `looked`; `evicts`;
+/// and `list_dry`: there is no further row; `ran_on`; `place`; streams `read`, `link_read`; flow `record`; `looked`; `evicts`;
 /// `busy`; `pending`.
 #[derive(LogicBlock, BlockDefault)]
 pub struct Finder<const RECORDS: usize> {
@@ -159,8 +173,15 @@ pub struct Finder<const RECORDS: usize> {
     pub forget: Signal<In, Bit>,
     /// A window that was asked for with `of_next` loses its slot.
     pub evicts: Signal<Out, Bit>,
-    /// Row before which the walk ends, a cycle ahead; it is the first one of a block.
+    /// Row before which the walk ends, a cycle ahead; it is the first one of a block. After `ran_on`, that of the next
+    /// turn.
     pub stop: Signal<In, Bits<33>>,
+    /// The turn that follows; held from when it is known until it passes. Only with ids, and with `ahead`.
+    pub behind: Signal<In, NextTurn>,
+    /// The next turn begins: `ran_on` is high, and the current turn has no further row.
+    pub passes: Signal<In, Bit>,
+    /// Blocks of the next turn are being read.
+    pub ran_on: Signal<Out, Bit>,
     /// Rows may be found before those before them are taken.
     pub ahead: Signal<In, Bit>,
     /// With `ahead`: records of chains are kept.
@@ -226,6 +247,14 @@ pub struct Finder<const RECORDS: usize> {
 
     // The block that is read next.
     block: DFF<Bits<33>>,
+    /// The block is one of the next turn; so for the other blocks, and for the row.
+    block_behind: DFF<Bit>,
+    /// The walk goes on with the blocks of the next turn.
+    runs_on: Signal<Local, Bit>,
+    /// All blocks of the turn were read.
+    is_end: Signal<Local, Bit>,
+    /// The next turn begins in the window of the current one.
+    stays: Signal<Local, Bit>,
     /// The first block behind the region's rows; valid with `rows`.
     rows_end: DFF<Bits<33>>,
     /// The first block from `stop` on.
@@ -313,6 +342,9 @@ pub struct Finder<const RECORDS: usize> {
     // The block whose line is read.
     read_valid: DFF<Bit>,
     read_block: DFF<Bits<33>>,
+    read_behind: DFF<Bit>,
+    /// Id whose rows are selected in this block.
+    wanted_id: Signal<Local, Bits<16>>,
     read_moves: Signal<Local, Bit>,
     line_now: Signal<Local, Bits<512>>,
     picked: Signal<Local, Bits<64>>,
@@ -321,11 +353,13 @@ pub struct Finder<const RECORDS: usize> {
     next_valid: DFF<Bit>,
     next_word: DFF<Bits<64>>,
     next_block: DFF<Bits<33>>,
+    next_behind: DFF<Bit>,
     next_leaves: Signal<Local, Bit>,
     // The current block: one of its rows leaves in each cycle.
     known: DFF<Bit>,
     word: DFF<Bits<64>>,
     word_block: DFF<Bits<33>>,
+    word_behind: DFF<Bit>,
     passed: DFF<Bits<25>>,
     lowest: FirstSet<64, 6>,
     found: Signal<Local, Bits<33>>,
@@ -353,6 +387,9 @@ pub struct Finder<const RECORDS: usize> {
     // The row that is offered.
     row_valid: DFF<Bit>,
     row_bad: DFF<Bit>,
+    row_behind: DFF<Bit>,
+    /// A row of the current turn is offered.
+    has_row: Signal<Local, Bit>,
     row_at: DFF<Bits<33>>,
     row_lane: DFF<Bits<4>>,
     row_pointer: DFF<Bits<64>>,

@@ -39,10 +39,14 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         self.picked.next = self.line_now.val().get_bits::<64>(
             bit_cast::<9, 3>(self.read_block.q.val().get_bits::<3>(0)).index() * 64,
         );
+        self.wanted_id.next = self.partition.val();
+        if self.read_behind.q.val() {
+            self.wanted_id.next = self.behind.val().partition;
+        }
         if self.is_ids.val() {
             self.picked.next = 0.into();
             for k in 0..64 {
-                if self.line_now.val().get_bits::<8>(8 * k) == self.partition.val().get_bits::<8>(0)
+                if self.line_now.val().get_bits::<8>(8 * k) == self.wanted_id.val().get_bits::<8>(0)
                 {
                     self.picked.next = self.picked.val().replace_bit(k, true);
                 }
@@ -50,7 +54,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             if self.info.val().ids.get_bit(1) {
                 self.picked.next = 0.into();
                 for k in 0..32 {
-                    if self.line_now.val().get_bits::<16>(16 * k) == self.partition.val() {
+                    if self.line_now.val().get_bits::<16>(16 * k) == self.wanted_id.val() {
                         self.picked.next = self.picked.val().replace_bit(k, true);
                     }
                 }
@@ -89,6 +93,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             self.known.d.next = true;
             self.word.d.next = self.next_word.q.val();
             self.word_block.d.next = self.next_block.q.val();
+            self.word_behind.d.next = self.next_behind.q.val();
             self.passed.d.next = 0.into();
         }
     }
@@ -101,6 +106,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         if self.wants.val()
             && !self.seen.q.val()
             && self.unread.q.val()
+            && !self.block_behind.q.val()
             && !self.read_valid.q.val()
             && !self.next_valid.q.val()
             && (self.chases.val() || (self.over.val() && !self.row_valid.q.val()))
@@ -112,6 +118,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             self.row_pointer.d.next = 0.into();
             self.row_lane.d.next = self.next_lane.q.val();
             self.row_at.d.next = self.block.q.val();
+            self.row_behind.d.next = self.word_behind.q.val();
             if !self.has_list.val() {
                 self.row_valid.d.next = self.more.val();
                 if self.more.val() {

@@ -206,22 +206,46 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.state.d.next = ListerState::Head;
     }
 
+    /// Finds the head that is asked for next: that of the current destination, or while this has rows, of the next one.
+    #[hdl_gen]
+    pub(super) fn look_at_head(&mut self) {
+        self.turn.next.place = self.dest_at.val();
+        self.turn.next.log_mtu = self.head.q.val().log_mtu;
+        self.turn.next.is_write = self.head.q.val().is_write;
+        self.turn.next.is_ud = self.head.q.val().is_ud;
+        self.turn.next.goes_on = self.chunk.q.val().any();
+        self.turn.next.turns = self.turns.q.val() || self.starts.val();
+        self.turn.next.starts_chunk = self.turn.val().turns && !self.index.q.val().any();
+        if self.finds.val() {
+            self.turn.next.place =
+                self.first_now.val() + bit_cast::<10, DEST_COUNT>(self.next_index.val());
+            self.turn.next.log_mtu = self.dest_info.val().log_mtu;
+            self.turn.next.is_write = self.dest_info.val().is_write;
+            self.turn.next.is_ud = self.dest_info.val().is_ud;
+            self.turn.next.goes_on = self.goes_on.val();
+            self.turn.next.starts_chunk = self.last_dest.val();
+        }
+    }
+
+    /// Asks for the head of a turn.
+    #[hdl_gen]
+    pub(super) fn ask_head(&mut self) {
+        self.wanted.task.next = HEAD.into();
+        self.wanted.set.next = bit_cast::<11, 10>(self.turn.val().place);
+        self.wanted.lane.next = self.turn.val().log_mtu;
+        self.wanted.first.next = bits::<4>(0)
+            .replace_bit(0, self.turn.val().is_write)
+            .replace_bit(GOES_ON, self.turn.val().goes_on)
+            .replace_bit(TURNS, self.turn.val().turns)
+            .replace_bit(CHUNK, self.turn.val().starts_chunk);
+        self.wanted.unit_end.next = self.turn.val().is_ud;
+        self.wanted.valid.next = true;
+    }
+
     /// Announces the destination.
     #[hdl_gen]
     pub(super) fn announce(&mut self) {
-        self.wanted.task.next = HEAD.into();
-        self.wanted.set.next = bit_cast::<11, 10>(self.dest_at.val());
-        self.wanted.lane.next = self.head.q.val().log_mtu;
-        self.wanted.first.next = bits::<4>(0)
-            .replace_bit(0, self.head.q.val().is_write)
-            .replace_bit(GOES_ON, self.chunk.q.val().any())
-            .replace_bit(TURNS, self.turns.q.val() || self.starts.val())
-            .replace_bit(
-                CHUNK,
-                (self.turns.q.val() || self.starts.val()) && !self.index.q.val().any(),
-            );
-        self.wanted.unit_end.next = self.head.q.val().is_ud;
-        self.wanted.valid.next = true;
+        self.ask_head();
         if self.judging.val() && !self.turns.q.val() {
             self.keeps.d.next = self.keeps_now.val();
             self.asks_all.d.next = self.keeps_now.val();

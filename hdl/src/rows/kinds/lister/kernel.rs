@@ -19,6 +19,8 @@ impl<const RECORDS: usize> Logic for Lister<RECORDS> {
         self.find_next_region();
         self.count_bytes();
         self.tell_finder();
+        self.look_at_head();
+        self.look_behind();
         self.size_chunk();
         self.want_group();
         self.want_value();

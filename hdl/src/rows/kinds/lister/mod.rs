@@ -76,6 +76,25 @@ struct Standing {
     sum: Bits<33>,
 }
 
+/// What the head of a destination's turn names; see [`HEAD`](super::record::HEAD).
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Turn {
+    /// Place of the destination in the ring of destinations.
+    place: Bits<10>,
+    /// Binary logarithm of its path MTU.
+    log_mtu: Bits<4>,
+    /// Its messages are WRITEs.
+    is_write: Bit,
+    /// It is of type UD.
+    is_ud: Bit,
+    /// It has had a turn of this walk.
+    goes_on: Bit,
+    /// Destinations take turns.
+    turns: Bit,
+    /// The turn is the first one of a chunk.
+    starts_chunk: Bit,
+}
+
 /// Bits of a [`Standing`].
 const STANDING_BITS: usize = <Standing as Synth>::BITS;
 /// Binary logarithm of the least number of rows of a chunk where rows are sent. A chunk has 64 to 1,024 rows.
@@ -94,6 +113,8 @@ const MOST_AHEAD: u64 = 1 << 16;
 /// Binary logarithm of the least number of a chunk's rows for each destination: with fewer rows, turns would take
 /// longer than the rows themselves.
 const LOG_ROWS_OF_TURN: u64 = 2;
+/// Cycles after which all that depends on the current destination is known.
+const SETTLED: u64 = 3;
 /// Largest number of destinations that take turns where rows are judged.
 const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 
@@ -370,6 +391,16 @@ pub struct Lister<const RECORDS: usize> {
     passes: Signal<Local, Bit>,
     /// With `passes`: the finder goes on at once.
     reopens: Signal<Local, Bit>,
+    /// With `passes`: the finder has gone on, and the head of the turn was asked for.
+    runs_on: Signal<Local, Bit>,
+    /// The turn whose head is asked for.
+    turn: Signal<Local, Turn>,
+    /// Cycles since a turn passed, up to [`SETTLED`].
+    since: DFF<Bits<2>>,
+    /// The next destination was read, and what depends on the current one is known.
+    settled: Signal<Local, Bit>,
+    /// The next turn is known to the finder.
+    knows_next: Signal<Local, Bit>,
     /// The next destination has had a turn in this walk.
     goes_on: Signal<Local, Bit>,
     standings: Ram<STANDING_BITS, 1, DEST_INDEX>,

@@ -169,12 +169,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.failure.d.next = PROTECTION.into();
             self.state.d.next = ListerState::Finish;
         } else if self.finder.list_dry.val() && self.turns.q.val() && !self.last_chunk.val() {
-            // Only regions with ids have turns, and these have no chains.
-            self.passes.next = !self.looks_between.val();
-            self.reopens.next = !self.looks_between.val();
-            if self.looks_between.val() {
-                self.streaming.d.next = true;
-                self.look_ahead();
+            if self.settled.val() {
+                self.end_turn();
             }
         } else if self.finder.dry.val() {
             self.state.d.next = ListerState::RegionEnd;

@@ -52,6 +52,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && (self.next_dests.val() <= LISTS);
         self.looks_between.next = self.may_look.val()
             && self.last_dest.val()
+            && !self.finder.ran_on.val()
             && self.suits.q.val()
             && self.suits_now.val();
         self.looks_first.next =

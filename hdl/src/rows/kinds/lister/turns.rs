@@ -22,7 +22,7 @@ use super::super::giver::TOTAL;
 use super::super::record::{CHUNK_BYTES, LOG_CHUNK_PART};
 use super::{
     CHUNKS, KEPT_LOG_CHUNK, LEAST_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState,
-    MOST_CHECK_TURNS, MOST_LOG_BITS,
+    MOST_CHECK_TURNS, MOST_LOG_BITS, SETTLED,
 };
 use crate::request::{DEST_COUNT, DEST_INDEX};
 use drdma_emit::prelude::*;
@@ -48,11 +48,16 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.finder.stop.next = self.no_stop.val();
         if self.turns.q.val() {
             self.finder.stop.next = self.chunk_end.d.val();
+            if self.finder.ran_on.val() && self.last_dest.val() {
+                self.finder.stop.next =
+                    self.chunk_end.q.val() + (bits::<33>(1) << self.log_chunk.q.val());
+            }
         }
         self.last_chunk.next =
             self.chunk_end.q.val() >= bit_cast::<33, 32>(self.set_info.val().count);
         self.passes.next = false;
         self.reopens.next = false;
+        self.runs_on.next = false;
         self.end_next.next = false;
         // A destination without regions names a set that may be another request's.
         self.shares.next = self.set_info.val().ids.any()
@@ -86,6 +91,47 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.standings.read_enable.next = true;
         self.standings.read_address.next = self.next_index.val().get_bits::<DEST_INDEX>(0);
         self.standing.bits.next = self.standings.read_data.val();
+    }
+
+    /// Tells the finder the next turn: that of the destination behind, in the next chunk after the last destination.
+    #[hdl_gen]
+    pub(super) fn look_behind(&mut self) {
+        self.settled.next = self.since.q.val() == SETTLED;
+        self.knows_next.next = self.turns.q.val()
+            && !self.last_chunk.val()
+            && self.settled.val()
+            && self.finder.ahead.val()
+            && !self.looks_between.val()
+            && self.dest_info.val().sets.any()
+            && !self.dest_info.val().column_order;
+        self.finder.behind.next.known = self.knows_next.val();
+        self.finder.behind.next.partition = self.dest_info.val().partition;
+        self.finder.behind.next.block = self.chunk.q.val() >> 6;
+        if self.last_dest.val() {
+            self.finder.behind.next.block = self.chunk_end.q.val() >> 6;
+        }
+        if self.set_info.val().ids.get_bit(1) {
+            self.finder.behind.next.block = self.chunk.q.val() >> 5;
+            if self.last_dest.val() {
+                self.finder.behind.next.block = self.chunk_end.q.val() >> 5;
+            }
+        }
+    }
+
+    /// Ends a turn: the next destination has its own. Only regions with ids have turns, and these have no chains.
+    #[hdl_gen]
+    pub(super) fn end_turn(&mut self) {
+        if self.finder.ran_on.val() {
+            self.ask_head();
+            self.runs_on.next = self.wanted.ready.val();
+            self.passes.next = self.wanted.ready.val();
+        } else if self.looks_between.val() {
+            self.streaming.d.next = true;
+            self.look_ahead();
+        } else if !self.knows_next.val() {
+            self.passes.next = true;
+            self.reopens.next = true;
+        }
     }
 
     /// Computes the number of rows of a chunk where rows are sent, and whether turns are worthwhile there.
@@ -148,6 +194,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// Gives the next destination its turn.
     #[hdl_gen]
     pub(super) fn pass_turn(&mut self) {
+        self.finder.passes.next = self.runs_on.val();
+        if self.passes.val() {
+            self.since.d.next = 0.into();
+        } else if !self.settled.val() {
+            self.since.d.next = self.since.q.val() + 1;
+        }
         if self.reopens.val() {
             self.finder.open.next = true;
             if self.last_dest.val() {
@@ -176,6 +228,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
                 self.chunk.d.next = self.chunk_end.q.val();
             }
             self.state.d.next = ListerState::Head;
+            if self.runs_on.val() {
+                self.state.d.next = ListerState::Rows;
+            }
             if self.dest_info.val().column_order {
                 // Messages by columns are not divided: all destinations are judged anew.
                 self.state.d.next = ListerState::Finish;

@@ -150,3 +150,25 @@ fn bits_that_cannot_be_read_end_a_request_behind_its_first_messages() {
     }
     assert!(some > 100, "{some} messages before the end");
 }
+
+/// Ids that cannot be read end a request at the destination whose turn comes to them first, though the walk reads ids of
+/// the next turn before the current one has ended.
+#[test]
+fn ids_that_cannot_be_read_end_a_request_in_the_turn_that_needs_them() {
+    let library = many();
+    for seed in 0..6 {
+        let mut around = Around::new(&library, seed);
+        let table = Table { destinations: 2 + seed as u16, ..FLAT };
+        let (request, memory, ids) = table.make();
+        // A chunk and a window of ids begin with row 1,024.
+        let hole = ids + 1024..ids + 1100;
+        around.memory = Segments::new()
+            .with(BASE, memory[..hole.start].to_vec())
+            .with(BASE + hole.end as u64, memory[hole.end..].to_vec());
+        around.behind = memory.clone();
+        let walked = around.walk(&request, false);
+        assert_eq!(walked.status, (Status::LocalProtectionError as u8, 0), "seed {seed}");
+        around.behind.clear();
+        walk(&mut around, &table, false);
+    }
+}
