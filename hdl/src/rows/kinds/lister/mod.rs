@@ -126,7 +126,9 @@ const MOST_CHECK_TURNS: u64 = 1 << (CHECK_LOG_CHUNK - LOG_ROWS_OF_TURN);
 /// Where rows are judged whose values are not kept, only those groups are asked for whose entries can lead nowhere or
 /// whose lengths vary: `Wanted::row` of a message has the bytes of the others. When the first walk of a destination's
 /// region begins, it takes a cycle for each lane and 4 more, unless the destination before had the same region. A turn
-/// of a destination takes 7 more cycles, and up to one for each block of ids that are all of others.
+/// of a destination takes one more cycle if it has at least as many rows as blocks of ids, and 3 at least. The first turn
+/// of a request, one before which the lists of the next request are looked at, and those of the last chunk take 7, and up
+/// to one for each block of ids that are all of others.
 ///
 /// The first windows of the lists of the first 32 destinations are asked for before the first walk, in 5 cycles each,
 /// and one more list at the beginning of each destination. Only the list of a destination's first region is asked for.
