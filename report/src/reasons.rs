@@ -55,9 +55,10 @@ const TRIP_BY_TRIP: &str = "A request with bits is walked when the one before ha
      request. 34.7 reads are under way on average.";
 const SHORT_REQUESTS: &str = "The requests are as short as those that they are compared with, 48 KiB in all, and what passes until the first window is \
      gathered counts: with 2 Ki rows and 8 destinations it is 88.9 % of the bound.";
-const ROWS_AND_TURNS: &str = "Rows with bits are walked one by one, and sent as they are walked: a cycle each, and 5 to 10 more for each turn of a \
-     destination in each 256 rows. The three requests of 2,048 rows take 2,620 cycles each, where the wire needs 1,730; those of 8,192 rows \
-     to 16 destinations 13,300, of which 512 turns take some 5,000, where the wire needs 6,900.";
+const ROWS_AND_TURNS: &str = "Rows with bits are walked one by one, and placed one by one, too: a cycle each, and one for each block of 256 B, of \
+     which 256 rows have 40. The three requests of 8,192 rows to 16 destinations take 11,100 cycles each, where the wire needs 6,900: of 1,000 \
+     cycles 820 place a row, 100 ask for a block, and 70 wait for words of blocks to be stored. Of the three requests of 2,048 rows, what passes \
+     before the first packet and between requests counts in addition: 3,260 cycles each, where the wire needs 1,730.";
 const SHORT_REQUESTS_BY_IDS: &str = "Three requests have 240 KiB in all, and what passes until the first window is gathered, and after the last \
      read, counts: with 64 Ki rows (`partition-ids`) it is 93.7 % of the bound.";
 const RECORDS_APART: &str = "Each record is read once, together with its pointer, and 64 chains share 8 round trips. Behind them, the records \
