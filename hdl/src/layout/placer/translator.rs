@@ -1,11 +1,12 @@
 //! Gives every piece its address in the window, and collects which words are needed.
 //!
-//! The words that lanes have collected go to the window's word memory, which has four parts: every fourth lane has the
-//! same. Each part takes one entry a cycle; the words of all its lanes that wait with the same entry go together. Of
-//! five columns of 8 B whose rows lie two a block, a part then takes two entries in two rows. The highest lane that waits goes first: columns of variable length, whose blocks change most often,
-//! usually stand behind those of fixed width. Words of two entries can wait in each lane. Pieces are not taken while a
-//! lane in which both wait is to take another block, or to go back to one; nor is the end of a window while one does.
-//! The last placed beat is held back until it is known whether its window ends with it.
+//! The words that lanes have collected go to the window's word memory, which has four parts: lanes 0, 4, 8
+//! and 12 share the first one, and so on. Each part takes one entry a cycle; the words of all its lanes that wait with
+//! the same entry go together. So five columns whose lanes leave their blocks every two rows need two cycles for these
+//! rows. The highest lane that waits goes first: columns of variable length, whose blocks change most often, usually
+//! stand behind those of fixed width. Words of two entries can wait in each lane. Pieces are not taken while a lane in
+//! which both wait is to take another block, or to go back to one; nor is the end of a window while one does. The last
+//! placed beat is held back until it is known whether its window ends with it.
 
 use super::lane::Lane;
 use super::{BACK, FIELDS, LANES, NUMBERS, PIECES, PLACED, SHAPE, SLOT, SLOTS_AT};
@@ -83,12 +84,12 @@ pub struct Translator {
     /// Lanes that go back to a block, one bit each.
     back: Signal<Local, Bits<LANES>>,
 
-    // For each part: the entry to flush.
+    // For each part: its lanes that wait, and the entry to flush.
     quarters: [Pack<PART_LANES, 1, PART_LANES>; PARTS],
     pick_entry: [Select<PART_LANES, 8>; PARTS],
     pick_equal: [Select<PART_LANES, PART_LANES>; PARTS],
     alike: [EqualPairs<PART_LANES, 8>; PARTS],
-    /// Lanes that wait, or are the one below a lane of the part that waits.
+    /// Lanes that wait, or whose next higher lane of the part waits.
     some_above: [Signal<Local, Bits<PART_LANES>>; PARTS],
     last: [Signal<Local, Bits<PART_LANES>>; PARTS],
     flush: [DFF<Bit>; PARTS],
@@ -114,6 +115,7 @@ pub struct Translator {
     ended_parity: DFF<Bit>,
     ended_entries: DFF<Bits<7>>,
     draining: Pack<LANES, 1, LANES>,
+    /// Parts with words of the closed window between a lane and the memory.
     flushing: Pack<PARTS, 1, PARTS>,
     /// Numbers of the windows that were opened and not closed here.
     windows: Fifo<WINDOW_INDEX, 2, 3>,
@@ -175,9 +177,9 @@ impl Translator {
     /// Finds the last lane of each part that waits.
     #[hdl_gen]
     fn find_last(&mut self) {
-        for h in 0..4 {
-            for k in 0..4 {
-                self.quarters[h].parts[k].next = self.lanes[k * 4 + h].waiting.val().into();
+        for h in 0..PARTS {
+            for k in 0..PART_LANES {
+                self.quarters[h].parts[k].next = self.lanes[k * PARTS + h].waiting.val().into();
             }
             self.some_above[h].next =
                 self.quarters[h].whole.val() | (self.quarters[h].whole.val() >> 1);
@@ -189,20 +191,20 @@ impl Translator {
     /// Flush: the entry of the last waiting lane of each part, for all lanes of the part that wait with it.
     #[hdl_gen]
     fn flush(&mut self) {
-        for h in 0..4 {
-            for k in 0..4 {
-                self.alike[h].values[k].next = self.lanes[k * 4 + h].waiting_entry.val();
+        for h in 0..PARTS {
+            for k in 0..PART_LANES {
+                self.alike[h].values[k].next = self.lanes[k * PARTS + h].waiting_entry.val();
             }
             self.pick_entry[h].choice.next = self.last[h].val();
             self.pick_equal[h].choice.next = self.last[h].val();
             self.pick_words[h].choice.next = self.flush_lanes[h].q.val();
-            for k in 0..4 {
+            for k in 0..PART_LANES {
                 self.pick_equal[h].values[k].next = self.alike[h].equal[k].val();
-                self.pick_entry[h].values[k].next = self.lanes[k * 4 + h].waiting_entry.val();
-                self.pick_words[h].values[k].next = self.lanes[k * 4 + h].waited_words.val();
+                self.pick_entry[h].values[k].next = self.lanes[k * PARTS + h].waiting_entry.val();
+                self.pick_words[h].values[k].next = self.lanes[k * PARTS + h].waited_words.val();
             }
-            for k in 0..4 {
-                self.lanes[k * 4 + h].taken.next = self.pick_equal[h].value.val().get_bit(k);
+            for k in 0..PART_LANES {
+                self.lanes[k * PARTS + h].taken.next = self.pick_equal[h].value.val().get_bit(k);
             }
             self.flush[h].d.next = self.quarters[h].whole.val().any();
             self.flush_entry[h].d.next = self.pick_entry[h].value.val();
@@ -217,7 +219,7 @@ impl Translator {
     /// The words are merged with those that the entry has.
     #[hdl_gen]
     fn merge_words(&mut self) {
-        for h in 0..4 {
+        for h in 0..PARTS {
             self.words_ram[h].write_enable.next = self.merge[h].q.val();
             self.words_ram[h].write_address.next = self.merge_entry[h].q.val();
             self.words_ram[h].read_address[0].next = self.merge_entry[h].q.val();
@@ -275,7 +277,7 @@ impl Translator {
         self.words.next = (self.words_of[0].val() | self.words_of[1].val())
             | (self.words_of[2].val() | self.words_of[3].val());
         self.words_any.next = false;
-        for h in 0..4 {
+        for h in 0..PARTS {
             if self.merges[h].val() || self.has_words[h].val() {
                 self.words_any.next = true;
             }
@@ -286,7 +288,7 @@ impl Translator {
     /// read.
     #[hdl_gen]
     fn end_window(&mut self) {
-        for h in 0..4 {
+        for h in 0..PARTS {
             self.flushing.parts[h].next = (self.flush[h].q.val()
                 && (self.flush_entry[h].q.val().get_bit(7) == self.ended_parity.q.val()))
             .into();
@@ -352,7 +354,7 @@ impl Logic for Translator {
         self.give_beat();
 
         if self.rst.val() {
-            for h in 0..4 {
+            for h in 0..PARTS {
                 self.flush[h].d.next = false;
                 self.merge[h].d.next = false;
             }

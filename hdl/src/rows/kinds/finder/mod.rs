@@ -176,7 +176,7 @@ pub struct Finder<const RECORDS: usize> {
     /// Row before which the walk ends, a cycle ahead; it is the first one of a block. After `ran_on`, that of the next
     /// turn.
     pub stop: Signal<In, Bits<33>>,
-    /// The turn that follows; held from when it is known until it passes. Only with ids, and with `ahead`.
+    /// The turn that follows, only with ids and with `ahead`. Its partition is held from `ran_on` until it passes.
     pub behind: Signal<In, NextTurn>,
     /// The next turn begins: `ran_on` is high, and the current turn has no further row.
     pub passes: Signal<In, Bit>,

@@ -76,6 +76,9 @@ struct Standing {
     sum: Bits<33>,
 }
 
+/// Bits of a [`Standing`].
+const STANDING_BITS: usize = <Standing as Synth>::BITS;
+
 /// What the head of a destination's turn names; see [`HEAD`](super::record::HEAD).
 #[derive(Copy, Clone, Debug, PartialEq, Record)]
 struct Turn {
@@ -95,8 +98,6 @@ struct Turn {
     starts_chunk: Bit,
 }
 
-/// Bits of a [`Standing`].
-const STANDING_BITS: usize = <Standing as Synth>::BITS;
 /// Binary logarithm of the least number of rows of a chunk where rows are sent. A chunk has 64 to 1,024 rows.
 const LEAST_LOG_CHUNK: u64 = 6;
 /// Number of sizes that a chunk can have.

@@ -2,7 +2,8 @@
 //!
 //! The rows of a partitioned request are walked chunk by chunk: each destination has a turn in each chunk, so that the
 //! entries of neighbouring rows are read at about the same time. If a destination fails where rows are judged in turns,
-//! all destinations are judged anew without turns: the first one that fails decides the status.
+//! all destinations are judged anew without turns: the first one that fails decides the status. While the rows of a turn
+//! are asked for, the finder reads the ids for the next one, also across the end of a chunk, but not in the last chunk.
 //!
 //! A request whose values are kept is sent in the turns in which it is judged, of up to 64 destinations. A chunk has
 //! 256 rows, or 128 or 64 if more of the rows of the last such request would not have fitted a window of the placer.
