@@ -25,7 +25,7 @@ pub(crate) struct Column {
 
 /// The memory that strings are sent from.
 pub(crate) enum Way {
-    /// Entries and bytes are sent as they lie; these are the buffers that the card reads.
+    /// The card reads these buffers, whole ones. Those that lie in no registered arena are copied.
     Lies(Vec<Buffer>),
     /// Bytes lie in no registered arena: entries and bytes of these rows are copied.
     Copied,
@@ -64,11 +64,37 @@ impl Bytes {
         }
     }
 
-    /// How the bytes get to the card, where `is_foreign` says what must be copied.
+    /// Bytes of values, nulls' included: of all rows together, and of the longest one. 0 if there are no rows.
+    fn lengths(&self) -> (usize, usize) {
+        match self {
+            Self::Offsets { offsets, .. } => {
+                let longest = (0..self.rows()).map(|row| offsets.range(row).len()).max();
+                (offsets.all().len(), longest.unwrap_or_default())
+            }
+            Self::Views { views, .. } => {
+                let lengths = views.iter().map(|view| *view as u32);
+                let longest = lengths.clone().max().unwrap_or_default();
+                (lengths.map(u64::from).sum::<u64>() as usize, longest as usize)
+            }
+        }
+    }
+
+    /// How the bytes get to the card, where `is_foreign` says what must be copied: the buffers that lie in no registered
+    /// arena, or all rows if these have fewer bytes.
     pub fn way(&self, is_foreign: impl Fn(&Buffer) -> bool) -> Way {
         let data = self.data();
+        let foreign: usize = data.iter().filter(|buffer| is_foreign(buffer)).map(Buffer::len).sum();
+        if foreign == 0 {
+            return Way::Lies(data);
+        }
+        let entries = self.entries();
+        let copied = foreign + if is_foreign(&entries) { entries.len() } else { 0 };
+        if copied <= entries.len() {
+            return Way::Lies(data);
+        }
+        let rows = self.total();
         // The copy of views has one buffer, which an offset of 4 B must reach.
-        match data.iter().any(is_foreign) && self.total() <= u32::MAX as usize {
+        match copied > entries.len() + rows && rows <= u32::MAX as usize {
             true => Way::Copied,
             false => Way::Lies(data),
         }
@@ -103,7 +129,7 @@ impl Bytes {
     /// How entries and bytes get on the wire, and how many bytes they are, for a plan. `lies` returns the passage of a
     /// buffer that is sent as it lies. Messages have `limit` bytes.
     pub fn planned(&self, limit: usize, lies: impl Fn(&[u8]) -> Passage) -> [(Passage, usize); 2] {
-        if (0..self.rows()).any(|row| LENGTH_WIDTH + self.len(row) > limit) {
+        if LENGTH_WIDTH + self.lengths().1 > limit {
             let total = (0..self.rows()).map(|row| self.value(row).len()).sum();
             let copied = |why| Passage::Copied { why };
             return [
@@ -119,16 +145,24 @@ impl Bytes {
                 return [(foreign, entries.len()), (bytes, total)];
             }
             _ if total == 0 => Passage::LeftOut,
-            Way::Lies(data) => match self {
-                // Their memory has a key of its own: else offsets would lead to all of the arena.
-                Self::Offsets { .. } => Passage::Registered,
-                Self::Views { .. }
-                    if data.iter().all(|buffer| lies(buffer) == Passage::AsItLies) =>
-                {
-                    Passage::AsItLies
+            Way::Lies(data) => {
+                let copied: Vec<&Buffer> =
+                    data.iter().filter(|data| lies(data) == foreign).collect();
+                if !copied.is_empty() {
+                    let copied = copied.iter().map(|data| data.len()).sum();
+                    return [(lies(&entries), entries.len()), (foreign, copied)];
                 }
-                Self::Views { .. } => Passage::Registered,
-            },
+                match self {
+                    // Their memory has a key of its own: else offsets would lead to all of the arena.
+                    Self::Offsets { .. } => Passage::Registered,
+                    Self::Views { .. }
+                        if data.iter().all(|buffer| lies(buffer) == Passage::AsItLies) =>
+                    {
+                        Passage::AsItLies
+                    }
+                    Self::Views { .. } => Passage::Registered,
+                }
+            }
         };
         [(lies(&entries), entries.len()), (bytes, total)]
     }
@@ -197,11 +231,8 @@ impl Posts<'_> {
     pub(crate) fn string_rows(&self, bytes: &Bytes, selection: &Selection) -> Option<u32> {
         let limit = self.format.message_bytes();
         let len = |row: usize| LENGTH_WIDTH + bytes.len(row);
-        let (mut total, mut longest) = (0, LENGTH_WIDTH);
-        for len in (0..bytes.rows()).map(len) {
-            total += len;
-            longest = longest.max(len);
-        }
+        let (total, longest) = bytes.lengths();
+        let (total, longest) = (total + LENGTH_WIDTH * bytes.rows(), longest + LENGTH_WIDTH);
         let whole = bytes.rows().min(u32::MAX as usize);
         if total <= limit {
             return Some(whole as u32);

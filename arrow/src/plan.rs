@@ -61,7 +61,8 @@ impl fmt::Display for Why {
 /// What a sender does with memory that lies in no registered arena.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Foreign {
-    /// The sender copies the memory to its own arena.
+    /// The sender copies the memory to its own arena. Of strings that the card follows ([`Form::Kinds`](crate::Form)),
+    /// these are the buffers that lie in no registered arena, or the rows, whichever have fewer bytes.
     #[default]
     Copy,
     /// The sender registers the memory for the time of the request: a mapping, and one of the card's keys for each
@@ -80,7 +81,8 @@ pub struct PlannedPart {
     pub part: Part,
     /// How the part gets on the wire.
     pub passage: Passage,
-    /// Bytes of the part, if each row goes to one destination, by ids of one byte.
+    /// Bytes of the part, if each row goes to one destination, by ids of one byte. If some of the buffers of strings are
+    /// copied, the bytes of these buffers.
     pub bytes: u64,
 }
 

@@ -198,11 +198,32 @@ fn count(selection: &Selection, rows: usize, targets: &Targets) -> Vec<u64> {
     }
 }
 
-fn count_ids<I: Copy + Into<usize>>(ids: &[I], targets: &Targets) -> Vec<u64> {
+/// A partition id of a row.
+trait Id: Copy + PartialEq + Into<usize> + TryFrom<u16> {
+    /// Rows with this id, at most [`STRIDE`].
+    fn occurrences(ids: &[Self], of: Self) -> u8 {
+        ids.iter().map(|id| u8::from(*id == of)).sum()
+    }
+}
+
+impl Id for u8 {}
+impl Id for u16 {}
+
+/// Rows that are counted in a byte.
+const STRIDE: usize = 255;
+/// With so few destinations, to compare all ids with each of them takes less time than to look up a counter for each row.
+const FEW: usize = 32;
+
+fn count_ids<I: Id>(ids: &[I], targets: &Targets) -> Vec<u64> {
+    let partitions = &targets.partitions;
+    if partitions.len() <= FEW {
+        let of = |id: I| ids.chunks(STRIDE).map(|ids| u64::from(I::occurrences(ids, id))).sum();
+        return partitions.iter().map(|id| I::try_from(*id).map_or(0, of)).collect();
+    }
     let mut by_id = vec![0; targets.by_id.len()];
     ids.iter().for_each(|id| by_id[(*id).into()] += 1);
     let count = |partition: &u16| by_id.get(usize::from(*partition)).copied().unwrap_or(0);
-    targets.partitions.iter().map(count).collect()
+    partitions.iter().map(count).collect()
 }
 
 /// Calls `f` with each destination and each row that it gets; the rows of a destination come in order.
@@ -234,5 +255,36 @@ pub(crate) fn for_each_row(
                 (0..rows).for_each(|row| f(destination, row));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_counted_for_few_destinations_as_for_many() {
+        let rows = 5000_usize;
+        let ids: Vec<u8> = (0..rows).map(|row| (row * row % 211) as u8).collect();
+        let wide: Vec<u16> = ids.iter().map(|id| u16::from(*id) * 300).collect();
+        let expected = |partition: u16, factor: u16| {
+            ids.iter().filter(|id| u16::from(**id) * factor == partition).count() as u64
+        };
+        for destinations in [1, FEW, FEW + 1, 211] {
+            let of = |factor: u16| (0..destinations as u16).map(|i| (210 - i) * factor).collect();
+            for (selection, factor) in
+                [(Selection::from(ids.clone()), 1), (Selection::from(wide.clone()), 300)]
+            {
+                let partitions: Vec<u16> = of(factor);
+                let expected: Vec<u64> =
+                    partitions.iter().map(|partition| expected(*partition, factor)).collect();
+                let targets = Targets::new(&selection, partitions).unwrap();
+                assert_eq!(count(&selection, rows, &targets), expected, "{destinations}");
+            }
+        }
+        // No row has an id of one byte that needs two.
+        let ids = Selection::from(vec![1_u8; 300]);
+        let targets = Targets::new(&ids, vec![257, 1]).unwrap();
+        assert_eq!(count(&ids, 300, &targets), [0, 300]);
     }
 }

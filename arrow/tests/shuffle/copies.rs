@@ -8,9 +8,10 @@ use std::{
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, LargeStringArray, ListArray,
     RecordBatch, StringArray, StringViewArray,
+    builder::make_view,
     types::{Date32Type, Decimal128Type, Int8Type, Int32Type, Int64Type},
 };
-use arrow_buffer::Buffer;
+use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use drdma_arrow::{Foreign, Form, Format, Part, Passage, Selection, Sender, Why};
 use libdrdma::{Card, CardError, Context, DmaMemory, Features, Options, simulated::SimulatedCard};
@@ -124,6 +125,49 @@ fn columns_of_every_kind_are_not_copied_by_the_sender() {
             assert_eq!(received, taken(&batch, &mine), "{offset} {destination}");
         }
     }
+}
+
+/// Views of 20 rows, each longer than a view, in two buffers: the first has the first `near` values.
+fn views_of_two_buffers(lab: &Lab, near: usize, is_near: [bool; 2]) -> RecordBatch {
+    let value = |row: usize| format!("the value of row {row:02}");
+    let text = |rows: std::ops::Range<usize>| rows.map(value).collect::<String>().into_bytes();
+    let buffer = |bytes: Vec<u8>, is_near| match is_near {
+        true => lab.arena.copy(&bytes).unwrap(),
+        false => Buffer::from_vec(bytes),
+    };
+    let len = value(0).len();
+    let view = |row: usize| {
+        let (buffer, at) = if row < near { (0, row) } else { (1, row - near) };
+        make_view(value(row).as_bytes(), buffer, (at * len) as u32)
+    };
+    let views: Vec<u8> = (0..20).map(view).flat_map(u128::to_le_bytes).collect();
+    let buffers = vec![buffer(text(0..near), is_near[0]), buffer(text(near..20), is_near[1])];
+    let views = ScalarBuffer::new(lab.arena.copy(&views).unwrap(), 0, 20);
+    let column: ArrayRef = Arc::new(StringViewArray::try_new(views, buffers, None).unwrap());
+    RecordBatch::try_from_iter([("name", column)]).unwrap()
+}
+
+#[test]
+fn of_views_only_buffers_that_lie_in_no_arena_are_copied() {
+    let schema = Arc::new(Schema::new(vec![Field::new("name", DataType::Utf8View, false)]));
+    let format = Format::with_form(schema, 1 << 16, Form::Kinds).unwrap();
+    let mut lab = Lab::new(&format, 1, 16);
+    let ids = Selection::Ids(lab.arena.copy(&[0; 20]).unwrap().into());
+    for (near, is_near, copied) in
+        [(17, [true, true], 0), (17, [true, false], 3 * 19), (17, [false, true], 17 * 19)]
+    {
+        let batch = views_of_two_buffers(&lab, near, is_near);
+        assert_eq!(lab.sender.plan(&batch).unwrap().copied(), copied);
+        let (sent, received) = lab.shuffle(&batch, &ids);
+        assert_eq!(sent.copied_bytes(), copied);
+        assert_eq!(received, [Some(batch)]);
+    }
+    // Where few rows are left of a long buffer, their views and bytes are copied instead.
+    let batch = views_of_two_buffers(&lab, 17, [false, true]).slice(15, 3);
+    let copied = 3 * (16 + 19);
+    assert_eq!(lab.sender.plan(&batch).unwrap().copied(), copied);
+    let (sent, received) = lab.shuffle(&batch, &slice(&ids, 15, 3));
+    assert_eq!((sent.copied_bytes(), received), (copied, vec![Some(batch)]));
 }
 
 #[test]
