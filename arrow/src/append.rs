@@ -34,8 +34,8 @@ const PAGE: usize = 4096;
 /// again when none does. Half of the segments are always posted, or waiting to be: rows that arrive when the other half
 /// has arrays in use are copied to memory of their own. So arrays that are long in use do not keep rows from arriving.
 ///
-/// Rows that lie behind each other come as one batch, whatever messages they came in. Those of different queue pairs
-/// are mixed then, each one's in their order. While a message of several packets arrives on one queue pair, messages on
+/// Rows that lie behind each other come in batches of the same number of rows, whatever messages they came in. Those of
+/// different queue pairs are mixed then, each one's in their order. While a message of several packets arrives on one queue pair, messages on
 /// others wait for a pause of the sender's (`min_rnr_timer`): a receiver should have one queue pair, or messages of one
 /// packet.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub struct AppendReceiver {
     /// Messages of a segment, and rows of the longest message.
     messages: usize,
     message_rows: u32,
-    /// Rows of a batch, at most, unless a single message has more.
+    /// Rows of a batch, at most.
     batch_rows: u32,
     /// Completions that were taken from the queue and not handled yet.
     taken: VecDeque<WorkCompletion>,
@@ -67,6 +67,13 @@ struct Run {
     segment: usize,
     first: u32,
     rows: u32,
+}
+
+impl Run {
+    /// The row behind the last one.
+    fn end(&self) -> u32 {
+        self.first + self.rows
+    }
 }
 
 /// An append region and its memory.
@@ -114,7 +121,7 @@ impl Segment {
 
 impl AppendReceiver {
     /// Makes a receiver with this number of segments, and of messages a segment. Rows that lie behind each other come
-    /// in batches of up to `batch_rows`. As long as no receive is posted messages wait, and their sender tries again.
+    /// in batches of up to `batch_rows`, at least 1. As long as no receive is posted messages wait, and their sender tries again.
     ///
     /// # Errors
     /// A format of another form, fewer than 2 segments, no messages or more than 32,768 of all segments, no memory, no
@@ -138,7 +145,7 @@ impl AppendReceiver {
         let queue = pd.shared_receive_queue(&completions).blocks(count as u32).build()?;
         let segments = make_segments(&format, pd, segments, messages)?;
         let message_rows = format.rows_per_message(&format.appended_columns()) as u32;
-        let batch_rows = u32::try_from(batch_rows).unwrap_or(u32::MAX);
+        let batch_rows = u32::try_from(batch_rows).unwrap_or(u32::MAX).max(1);
         let (taken, runs) = (VecDeque::with_capacity(BURST), VecDeque::new());
         let mut receiver = Self {
             format,
@@ -204,13 +211,40 @@ impl AppendReceiver {
         true
     }
 
-    /// Takes the rows that have arrived as a batch. It does not wait: `None` if there are none.
+    /// Takes rows that have arrived as a batch. It does not wait: `None` if there are none.
     ///
     /// # Errors
     /// A message failed, is of another format or has more rows than its messages can have, or the card failed. Rows
     /// that came before it are kept for the next call. A message with too many rows has taken the room of others, which
     /// may then wait for ever: connections on which such messages come should be closed.
     pub fn poll(&mut self) -> Result<Option<RecordBatch>, ReceiveError> {
+        self.take_completions()?;
+        self.runs.pop_front().map(|run| self.batch(run)).transpose()
+    }
+
+    /// Takes rows that have arrived as a batch, but only if no more rows can come into it: it has `batch_rows` rows, or
+    /// later ones lie elsewhere. Operators that take some time for each batch, however short, get long ones so. Rows
+    /// that are left take the room of others: [`poll`](Self::poll) takes them, at the latest when no more come.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    pub fn poll_whole(&mut self) -> Result<Option<RecordBatch>, ReceiveError> {
+        self.take_completions()?;
+        let is_whole =
+            self.runs.len() > 1 || self.runs.front().is_some_and(|run| run.rows == self.batch_rows);
+        if !is_whole {
+            return Ok(None);
+        }
+        self.runs.pop_front().map(|run| self.batch(run)).transpose()
+    }
+
+    /// True if there are rows that [`poll_whole`](Self::poll_whole) has left.
+    pub fn has_rows(&self) -> bool {
+        !self.runs.is_empty()
+    }
+
+    /// Takes completions until the first batch is whole, or there are no more.
+    fn take_completions(&mut self) -> Result<(), ReceiveError> {
         while self.runs.len() < 2 && self.runs.front().is_none_or(|run| run.rows < self.batch_rows)
         {
             if self.taken.is_empty() {
@@ -222,7 +256,7 @@ impl AppendReceiver {
             self.failed |= arrived.is_err();
             arrived?;
         }
-        self.runs.pop_front().map(|run| self.batch(run)).transpose()
+        Ok(())
     }
 
     /// Posts receives for segments that nothing lies in, in turns.
@@ -274,17 +308,24 @@ impl AppendReceiver {
             return Err(ReceiveError::LongMessage { qp: qp.unwrap_or_default(), rows, limit });
         }
         for range in segment.region.ranges(rows) {
-            let (first, rows) = (range.start, range.end - range.start);
-            match self.runs.back_mut() {
-                _ if rows == 0 => {}
-                Some(run)
-                    if run.segment == number
-                        && run.first + run.rows == first
-                        && run.rows.saturating_add(rows) <= self.batch_rows =>
-                {
-                    run.rows += rows;
-                }
-                _ => self.runs.push_back(Run { segment: number, first, rows }),
+            let mut first = range.start;
+            while first < range.end {
+                let left = range.end - first;
+                let run = self.runs.back_mut().filter(|run| {
+                    run.segment == number && run.end() == first && run.rows < self.batch_rows
+                });
+                first += match run {
+                    Some(run) => {
+                        let more = left.min(self.batch_rows - run.rows);
+                        run.rows += more;
+                        more
+                    }
+                    None => {
+                        let rows = left.min(self.batch_rows);
+                        self.runs.push_back(Run { segment: number, first, rows });
+                        rows
+                    }
+                };
             }
         }
         Ok(())

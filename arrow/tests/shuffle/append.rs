@@ -98,11 +98,47 @@ fn rows_that_lie_behind_each_other_are_one_batch() {
     while lab.step() {}
     let batches = lab.run_appended().remove(0);
     let rows: Vec<usize> = batches.iter().map(|b| b.as_ref().unwrap().num_rows()).collect();
-    // At most 64: 4 messages of 10, one of 7, one of 10, and no other fits.
-    assert_eq!(rows, [57, 30]);
+    // At most 64, whichever messages they came in.
+    assert_eq!(rows, [64, 23]);
     let batches: Vec<_> = batches.into_iter().map(Result::unwrap).collect();
     assert_eq!(concat_batches(&number_schema(), &batches).unwrap(), numbers(0, 87));
     assert_eq!(lab.appenders[0].copied_bytes(), 0);
+}
+
+#[test]
+fn rows_wait_for_a_whole_batch_unless_they_are_asked_for() {
+    // 10 rows a message, 25 a batch: a message may be the end of one batch and the beginning of the next.
+    let mut lab = lab(80, (2, 8, 25));
+    let whole = |lab: &mut Lab, sent: Option<(i64, i64)>| {
+        if let Some((first, rows)) = sent {
+            let _ = lab.send(&numbers(first, rows), &Selection::All).unwrap();
+            while lab.step() {}
+        }
+        lab.appenders[0].poll_whole().unwrap()
+    };
+    assert_eq!(whole(&mut lab, None), None);
+    assert!(!lab.appenders[0].has_rows());
+    assert_eq!(whole(&mut lab, Some((0, 24))), None);
+    assert!(lab.appenders[0].has_rows());
+    assert_eq!(whole(&mut lab, Some((24, 3))), Some(numbers(0, 25)));
+    assert_eq!(whole(&mut lab, None), None);
+    assert_eq!(lab.appenders[0].poll().unwrap(), Some(numbers(25, 2)));
+    assert_eq!(lab.appenders[0].poll().unwrap(), None);
+    // The segment of 8 messages ends behind the fourth of these: no more rows can lie behind its last ones.
+    assert_eq!(whole(&mut lab, Some((27, 40))), Some(numbers(27, 25)));
+    assert_eq!(whole(&mut lab, Some((67, 10))), Some(numbers(52, 15)));
+    assert_eq!(whole(&mut lab, None), None);
+    assert_eq!(lab.appenders[0].poll().unwrap(), Some(numbers(67, 10)));
+    assert_eq!(lab.appenders[0].copied_bytes(), 0);
+}
+
+#[test]
+fn messages_of_more_rows_than_a_batch_are_cut() {
+    let mut lab = lab(800, (2, 4, 30));
+    let batches = pass(&mut lab, &numbers(0, 100));
+    let rows: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
+    assert_eq!(rows, [30, 30, 30, 10]);
+    assert_eq!(concat_batches(&number_schema(), &batches).unwrap(), numbers(0, 100));
 }
 
 #[test]
