@@ -186,6 +186,39 @@ fn bytes_that_are_no_values_are_told() {
 }
 
 #[test]
+fn texts_that_lie_one_behind_the_other_are_each_utf_8() {
+    let receive_two = |format: &Format, first: u32, bytes: &[u8], is_null: bool| {
+        let second = bytes.len() as u32 - first;
+        let strings = [&lengths(&[first, second])[..], bytes].concat();
+        let mut header = header(format, &[2], &[2]);
+        let mut messages = vec![strings];
+        if is_null {
+            header.present = vec![true, true];
+            messages.insert(0, vec![0b10]);
+        }
+        let messages: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+        receive(format, &header, &messages)
+    };
+    let text = with_form(DataType::Utf8View, Form::Kinds);
+    let bytes = with_form(DataType::BinaryView, Form::Kinds);
+    // A letter of two bytes.
+    let word = "gr\u{fc}n und lang".as_bytes();
+    let received = receive_two(&text, 4, word, false).unwrap().unwrap();
+    let texts: Vec<_> = received.column(0).as_string_view().iter().collect();
+    assert_eq!(texts, [Some("gr\u{fc}"), Some("n und lang")]);
+    receive_two(&bytes, 3, word, false).unwrap().unwrap();
+    // A letter whose bytes are in two values is in none.
+    let error = receive_two(&text, 3, word, false).unwrap_err().to_string();
+    assert!(error.contains("UTF-8"), "{error}");
+    let error = receive_two(&text, 1, b"a\xff", false).unwrap_err().to_string();
+    assert!(error.contains("UTF-8"), "{error}");
+    // What a null has instead of a value need be no text.
+    let received = receive_two(&text, 1, b"\xffa", true).unwrap().unwrap();
+    let texts: Vec<_> = received.column(0).as_string_view().iter().collect();
+    assert_eq!(texts, [None, Some("a")]);
+}
+
+#[test]
 fn headers_are_checked() {
     let format = format(DataType::Utf8);
     let mut stream = Stream::new(&format);
