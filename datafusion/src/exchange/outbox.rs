@@ -9,10 +9,7 @@
 //! partition's rows by themselves, and all later rows of these partitions behind them. They come back one batch at a
 //! time, when the partition has nothing else to send and credit to send it.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use datafusion::arrow::{
     array::{Array as _, ArrayData, MAX_INLINE_VIEW_LEN, UInt32Array},
@@ -223,7 +220,7 @@ impl Outbox {
         let waiting = self.partitions_that_wait();
         let is_wanted = |(number, at): (u16, &Partition)| {
             let has_credit = at.state == State::Open && at.under_way < self.budget;
-            (at.on_disk > 0 && has_credit && !waiting.contains(&number)).then_some(number)
+            (at.on_disk > 0 && has_credit && !waiting[usize::from(number)]).then_some(number)
         };
         (0..).zip(&self.partitions).filter_map(is_wanted).collect()
     }
@@ -257,9 +254,13 @@ impl Outbox {
         self.partitions.iter().any(|partition| partition.on_disk > 0)
     }
 
-    /// The partitions that have not got their rows of batches in memory.
-    fn partitions_that_wait(&self) -> HashSet<u16> {
-        self.waiting.iter().flat_map(|waiting| waiting.left.iter().copied()).collect()
+    /// Of each partition: whether it has not got its rows of batches in memory.
+    fn partitions_that_wait(&self) -> Vec<bool> {
+        let mut waits = vec![false; self.partitions.len()];
+        for partition in self.waiting.iter().flat_map(|waiting| &waiting.left) {
+            waits[usize::from(*partition)] = true;
+        }
+        waits
     }
 
     /// True if a partition may be sent more before its consumer has taken rows.
@@ -280,21 +281,30 @@ impl Outbox {
             return open.next().is_some();
         }
         let waiting = self.partitions_that_wait();
-        open.any(|(number, at)| at.under_way == 0 && at.on_disk == 0 && !waiting.contains(&number))
+        open.any(|(number, at)| {
+            at.under_way == 0 && at.on_disk == 0 && !waiting[usize::from(number)]
+        })
     }
 
-    /// The first batch of which something can be sent, and to which partitions. A partition that can be sent
+    /// The first batch of which something is to be sent now, and to which partitions. A partition that can be sent
     /// something is sent the rows of the first batch that it waits for, so that they keep their order.
+    ///
+    /// What a request costs hardly depends on how many partitions it is for. So a batch waits until all partitions that
+    /// it is left for can be sent something, or one of them has used less than half of its budget.
     pub fn next(&self) -> Option<(usize, Vec<u16>)> {
+        let mut waits_before = vec![false; self.partitions.len()];
         for (index, waiting) in self.waiting.iter().enumerate() {
+            let at = |partition: &u16| &self.partitions[usize::from(*partition)];
             let can = |partition: &u16| {
-                let at = &self.partitions[usize::from(*partition)];
-                at.state == State::Open && at.under_way < self.budget
+                let is_first = !waits_before[usize::from(*partition)];
+                is_first && at(partition).state == State::Open && self.has_credit(*partition)
             };
             let now: Vec<u16> = waiting.left.iter().copied().filter(can).collect();
-            if !now.is_empty() {
+            let is_urgent = |partition: &u16| at(partition).under_way < self.budget.div_ceil(2);
+            if !now.is_empty() && (now.len() == waiting.left.len() || now.iter().any(is_urgent)) {
                 return Some((index, now));
             }
+            waiting.left.iter().for_each(|partition| waits_before[usize::from(*partition)] = true);
         }
         None
     }
@@ -334,7 +344,9 @@ impl Outbox {
             let told = match partition.state {
                 _ if partition.posted > 0 => None,
                 State::Closing => Some(Over::Closed { partition: number }),
-                State::Open if self.ended && partition.on_disk == 0 && !left.contains(&number) => {
+                State::Open
+                    if self.ended && partition.on_disk == 0 && !left[usize::from(number)] =>
+                {
                     Some(Over::End { partition: number, rows })
                 }
                 _ => None,

@@ -55,6 +55,29 @@ fn a_partition_without_credit_is_left_out_and_gets_its_rows_later() {
 }
 
 #[test]
+fn a_batch_waits_for_all_its_partitions_as_long_as_each_has_half_of_its_budget_under_way() {
+    // A batch has 400 B for each partition.
+    let mut outbox = Outbox::new(2, 2 * BYTES, Arc::new(Backlog::new(100 * BYTES)));
+    outbox.open(0);
+    outbox.open(1);
+    (0..6).for_each(|_| add(&mut outbox, [50, 50]));
+    assert_eq!(post(&mut outbox), [[0, 1]; 4]);
+    // These are behind the others, although partition 1 is their only one.
+    add(&mut outbox, [0, 100]);
+    assert!(outbox.credit(1, 50));
+    assert!(post(&mut outbox).is_empty(), "partition 1 has 1,200 B under way");
+    assert!(outbox.credit(1, 50));
+    assert!(post(&mut outbox).is_empty(), "and now half of its budget");
+    assert!(outbox.credit(1, 1));
+    assert_eq!(post(&mut outbox), [[1]], "the fifth batch, and no more: it has half again");
+    assert_eq!(outbox.waiting(0).left, [0]);
+    assert!(outbox.credit(0, 100));
+    // Partition 0 gets the fifth batch, and both get the sixth; the last one is left for partition 1 alone.
+    assert_eq!(post(&mut outbox), [vec![0], vec![0, 1], vec![1]]);
+    assert!(!outbox.has_waiting());
+}
+
+#[test]
 fn rows_of_a_partition_keep_their_order() {
     let mut outbox = outbox(10 * BYTES);
     add(&mut outbox, [100, 0]);
