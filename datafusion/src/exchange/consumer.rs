@@ -245,7 +245,7 @@ async fn try_run(
             let now = Instant::now();
             let starved = holds_nothing || patience.is_some_and(|until| until <= now);
             exchange.receive(inbox, starved)?;
-            patience = match exchange.has_waiting(inbox) {
+            patience = match exchange.has_waiting(|partition| inbox.holds(partition)) {
                 true => patience.filter(|_| !starved).or(Some(now + PATIENCE)),
                 false => None,
             };

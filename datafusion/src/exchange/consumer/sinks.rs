@@ -103,28 +103,38 @@ impl<'a> Exchange<'a> {
     pub fn receive(&mut self, inbox: &mut Inbox, starved: bool) -> Result<(), Error> {
         let takes_short = |sinks: &[Sink], of: u16| sinks[usize::from(of)].takes_short(starved);
         while let Some((partition, batch)) = inbox.poll(|of| takes_short(self.sinks, of))? {
-            if takes_short(self.sinks, partition) && !self.together.holds(partition) {
-                self.give(partition, batch)?;
-                continue;
-            }
-            for batch in self.together.push(partition, batch)? {
-                self.give(partition, batch)?;
-            }
+            self.arrived(partition, batch, starved)?;
         }
+        self.flush(starved)?;
+        self.count_copies(inbox.copied_bytes() + self.together.copied_bytes());
+        Ok(())
+    }
+
+    /// Gives a batch to its stream, or holds it until there are rows enough for a long one.
+    fn arrived(&mut self, partition: u16, batch: RecordBatch, starved: bool) -> Result<(), Error> {
+        let takes_short = self.sinks[usize::from(partition)].takes_short(starved);
+        if takes_short && !self.together.holds(partition) {
+            return self.give(partition, batch);
+        }
+        let whole = self.together.push(partition, batch)?;
+        whole.into_iter().try_for_each(|batch| self.give(partition, batch))
+    }
+
+    /// Gives rows that are held to streams that take short batches.
+    fn flush(&mut self, starved: bool) -> Result<(), Error> {
         for partition in self.together.partitions() {
-            if takes_short(self.sinks, partition)
+            if self.sinks[usize::from(partition)].takes_short(starved)
                 && let Some(batch) = self.together.flush(partition)?
             {
                 self.give(partition, batch)?;
             }
         }
-        self.count_copies(inbox.copied_bytes() + self.together.copied_bytes());
         Ok(())
     }
 
-    /// True if a stream waits for rows, and there are some.
-    pub fn has_waiting(&self, inbox: &Inbox) -> bool {
-        let holds = |partition: u16| inbox.holds(partition) || self.together.holds(partition);
+    /// True if a stream waits for rows of which there are some: here, or in the inbox, as `holds` says.
+    pub fn has_waiting(&self, holds: impl Fn(u16) -> bool) -> bool {
+        let holds = |partition: u16| holds(partition) || self.together.holds(partition);
         let waits =
             |(partition, sink): (u16, &Sink)| sink.queued == 0 && !sink.is_over && holds(partition);
         (0..).zip(self.sinks.iter()).any(waits)
@@ -211,5 +221,111 @@ impl<'a> Exchange<'a> {
     fn count_copies(&mut self, copied: u64) {
         self.counts.copied.add((copied - self.counts.copied_before) as usize);
         self.counts.copied_before = copied;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::{
+        array::{AsArray as _, Int64Array},
+        datatypes::{DataType, Field, Int64Type, Schema},
+    };
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    use super::*;
+
+    type Batches = UnboundedReceiver<Result<RecordBatch, Arc<DataFusionError>>>;
+
+    fn schema() -> SchemaRef {
+        Arc::new(Schema::new(vec![Field::new("x", DataType::Int64, false)]))
+    }
+
+    fn numbers(first: i64, rows: i64) -> RecordBatch {
+        let values = Int64Array::from_iter_values(first..first + rows);
+        RecordBatch::try_new(schema(), vec![Arc::new(values)]).unwrap()
+    }
+
+    /// Runs `test` with an exchange of two partitions, and their streams.
+    fn with_exchange(test: impl FnOnce(Exchange<'_>, [Batches; 2])) {
+        let [(first, one), (second, other)] = [unbounded_channel(), unbounded_channel()];
+        let mut sinks = [Sink::new(first), Sink::new(second)];
+        let counts = Counts::new(&ExecutionPlanMetricsSet::new());
+        test(Exchange::new(schema(), &mut sinks, counts, 0), [one, other]);
+    }
+
+    /// First number and rows of each batch that waits in a stream.
+    fn batches(stream: &mut Batches) -> Vec<(i64, usize)> {
+        let next = || stream.try_recv().ok().map(Result::unwrap);
+        let batches = std::iter::from_fn(next);
+        let of = |batch: RecordBatch| {
+            let values = batch.column(0).as_primitive::<Int64Type>();
+            (values.value(0), values.len())
+        };
+        batches.map(of).collect()
+    }
+
+    const fn end(partition: u16, rows: u64) -> ToConsumer {
+        ToConsumer::End { partition, rows }
+    }
+
+    #[test]
+    fn short_batches_become_long_ones_until_the_partition_ends() {
+        with_exchange(|mut exchange, [mut one, mut other]| {
+            for batch in 0..10 {
+                exchange.arrived(0, numbers(1000 * batch, 1000), false).unwrap();
+                exchange.arrived(1, numbers(8192 * batch, 8192), false).unwrap();
+            }
+            assert_eq!(batches(&mut one), [(0, 8192)]);
+            assert_eq!(batches(&mut other).len(), 10);
+            exchange.flush(false).unwrap();
+            assert_eq!(batches(&mut one), []);
+            exchange.heard(end(0, 10_001), "worker 1").unwrap();
+            exchange.flush(false).unwrap();
+            assert_eq!(batches(&mut one), [(8192, 1808)]);
+            assert!(!exchange.is_whole());
+            exchange.arrived(0, numbers(10_000, 1), false).unwrap();
+            assert_eq!(batches(&mut one), [(10_000, 1)]);
+            exchange.heard(end(1, 81_920), "worker 1").unwrap();
+            assert!(exchange.is_over() && exchange.is_whole());
+        });
+    }
+
+    #[test]
+    fn a_stream_that_has_waited_gets_what_there_is_and_one_with_a_batch_does_not() {
+        with_exchange(|mut exchange, [mut one, mut other]| {
+            assert!(!exchange.has_waiting(|_| false));
+            assert!(exchange.has_waiting(|partition| partition == 1), "rows wait in the inbox");
+            exchange.arrived(0, numbers(0, 100), false).unwrap();
+            exchange.arrived(1, numbers(0, 8192), false).unwrap();
+            exchange.arrived(1, numbers(8192, 5), false).unwrap();
+            assert!(exchange.has_waiting(|_| false), "partition 0 has no batch");
+            exchange.flush(true).unwrap();
+            assert_eq!(batches(&mut one), [(0, 100)]);
+            assert_eq!(batches(&mut other), [(0, 8192)]);
+            assert!(!exchange.has_waiting(|_| false), "both have one that was not taken");
+            exchange.arrived(0, numbers(100, 7), true).unwrap();
+            assert_eq!(batches(&mut one), []);
+            assert!(exchange.taken(Taken::Batch(0, 100)).is_some());
+            assert!(exchange.has_waiting(|_| false));
+            // Rows that are held come first.
+            exchange.arrived(0, numbers(107, 3), true).unwrap();
+            exchange.flush(true).unwrap();
+            assert_eq!(batches(&mut one), [(100, 10)]);
+        });
+    }
+
+    #[test]
+    fn nothing_is_held_for_a_stream_that_was_dropped() {
+        with_exchange(|mut exchange, [_, mut other]| {
+            exchange.arrived(0, numbers(0, 100), false).unwrap();
+            assert!(exchange.taken(Taken::Dropped(0)).is_some());
+            exchange.flush(false).unwrap();
+            exchange.arrived(0, numbers(100, 100), false).unwrap();
+            assert!(exchange.together.partitions().is_empty());
+            exchange.heard(end(0, 200), "worker 1").unwrap();
+            exchange.heard(end(1, 0), "worker 1").unwrap();
+            assert!(exchange.is_over());
+            assert_eq!(batches(&mut other), []);
+        });
     }
 }
