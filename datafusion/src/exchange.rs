@@ -79,8 +79,8 @@ impl Config {
 }
 
 impl Default for Config {
-    /// 4 MiB, 64 MiB, 128 messages, 100 GiB in the system's directory for temporary files.
+    /// 4 MiB, 256 MiB, 128 messages, 100 GiB in the system's directory for temporary files.
     fn default() -> Self {
-        Self { budget: 4 << 20, backlog: 64 << 20, slabs: 128, disk: 100 << 30, directory: None }
+        Self { budget: 4 << 20, backlog: 256 << 20, slabs: 128, disk: 100 << 30, directory: None }
     }
 }

@@ -72,7 +72,7 @@ struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
     /// Batches that wait to be sent have so much of a worker's memory; what else must wait is on disk.
-    #[arg(long, value_name = "MIB", default_value_t = 64, conflicts_with = "config")]
+    #[arg(long, value_name = "MIB", default_value_t = 256, conflicts_with = "config")]
     backlog: usize,
     /// A worker's files on disk have so much at most, those of sorts and joins included.
     #[arg(long, value_name = "MIB", default_value_t = 100 << 10, conflicts_with = "config")]
