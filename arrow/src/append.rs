@@ -35,9 +35,9 @@ const PAGE: usize = 4096;
 /// has arrays in use are copied to memory of their own. So arrays that are long in use do not keep rows from arriving.
 ///
 /// Rows that lie behind each other come in batches of the same number of rows, whatever messages they came in. Those of
-/// different queue pairs are mixed then, each one's in their order. While a message of several packets arrives on one queue pair, messages on
-/// others wait for a pause of the sender's (`min_rnr_timer`): a receiver should have one queue pair, or messages of one
-/// packet.
+/// different queue pairs are mixed then, each one's in their order. While a message of several packets arrives on one
+/// queue pair, messages on others wait for a pause of the sender's (`min_rnr_timer`): a receiver should have one queue
+/// pair, or messages of one packet.
 #[derive(Debug)]
 pub struct AppendReceiver {
     format: Format,
@@ -121,7 +121,8 @@ impl Segment {
 
 impl AppendReceiver {
     /// Makes a receiver with this number of segments, and of messages a segment. Rows that lie behind each other come
-    /// in batches of up to `batch_rows`, at least 1. As long as no receive is posted messages wait, and their sender tries again.
+    /// in batches of up to `batch_rows`, at least 1. As long as no receive is posted messages wait, and their sender
+    /// tries again.
     ///
     /// # Errors
     /// A format of another form, fewer than 2 segments, no messages or more than 32,768 of all segments, no memory, no

@@ -79,8 +79,8 @@ impl Bytes {
         }
     }
 
-    /// How the bytes get to the card, where `is_foreign` says what must be copied: the buffers that lie in no registered
-    /// arena, or all rows if these have fewer bytes.
+    /// How the bytes get to the card, where `is_foreign` says what must be copied: the buffers that lie in no
+    /// registered arena, or all rows if these have fewer bytes.
     pub fn way(&self, is_foreign: impl Fn(&Buffer) -> bool) -> Way {
         let data = self.data();
         let foreign: usize = data.iter().filter(|buffer| is_foreign(buffer)).map(Buffer::len).sum();

@@ -81,8 +81,8 @@ pub struct PlannedPart {
     pub part: Part,
     /// How the part gets on the wire.
     pub passage: Passage,
-    /// Bytes of the part, if each row goes to one destination, by ids of one byte. If some of the buffers of strings are
-    /// copied, the bytes of these buffers.
+    /// Bytes of the part, if each row goes to one destination, by ids of one byte. If some of the buffers of strings
+    /// are copied, the bytes of these buffers.
     pub bytes: u64,
 }
 

@@ -211,7 +211,8 @@ impl Id for u16 {}
 
 /// Rows that are counted in a byte.
 const STRIDE: usize = 255;
-/// With so few destinations, to compare all ids with each of them takes less time than to look up a counter for each row.
+/// With so few destinations, it takes less time to compare all ids with each of them than to look up a counter for each
+/// row.
 const FEW: usize = 32;
 
 fn count_ids<I: Id>(ids: &[I], targets: &Targets) -> Vec<u64> {

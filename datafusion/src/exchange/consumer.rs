@@ -37,8 +37,8 @@ use sinks::{Counts, Exchange, Sink};
 /// Time that a stream waits for a long batch while there are rows for a short one. The producer may not have the rows
 /// that are missing, or may not be able to send them before the stream takes those that are there.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// With a smaller budget streams get short batches at once: what a producer may have under way must be more than what is
-/// held here, or it would often wait for [`PATIENCE`].
+/// With a smaller budget streams get short batches at once: what a producer may have under way must be more than what
+/// is held here, or it would often wait for [`PATIENCE`].
 const LEAST_BUDGET: usize = 2 * HEAVY;
 
 /// Partitions of a task's output that a consumer wants.

@@ -79,8 +79,8 @@ impl Inbox {
         }
     }
 
-    /// The next batch that was received, and its partition, counted from the first of the consumer's. Appended rows wait
-    /// until they are a long batch, unless the partition takes short ones.
+    /// The next batch that was received, and its partition, counted from the first of the consumer's. Appended rows
+    /// wait until they are a long batch, unless the partition takes short ones.
     pub fn poll(
         &mut self,
         takes_short: impl Fn(u16) -> bool,
