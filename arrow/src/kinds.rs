@@ -146,10 +146,9 @@ impl Bytes {
             }
             _ if total == 0 => Passage::LeftOut,
             Way::Lies(data) => {
-                let copied: Vec<&Buffer> =
-                    data.iter().filter(|data| lies(data) == foreign).collect();
-                if !copied.is_empty() {
-                    let copied = copied.iter().map(|data| data.len()).sum();
+                let copied = data.iter().filter(|data| lies(data) == foreign);
+                let copied: usize = copied.map(Buffer::len).sum();
+                if copied > 0 {
                     return [(lies(&entries), entries.len()), (foreign, copied)];
                 }
                 match self {

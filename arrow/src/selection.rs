@@ -198,27 +198,21 @@ fn count(selection: &Selection, rows: usize, targets: &Targets) -> Vec<u64> {
     }
 }
 
-/// A partition id of a row.
-trait Id: Copy + PartialEq + Into<usize> + TryFrom<u16> {
-    /// Rows with this id, at most [`STRIDE`].
-    fn occurrences(ids: &[Self], of: Self) -> u8 {
-        ids.iter().map(|id| u8::from(*id == of)).sum()
-    }
-}
-
-impl Id for u8 {}
-impl Id for u16 {}
-
 /// Rows that are counted in a byte.
 const STRIDE: usize = 255;
 /// With so few destinations, it takes less time to compare all ids with each of them than to look up a counter for each
 /// row.
 const FEW: usize = 32;
 
-fn count_ids<I: Id>(ids: &[I], targets: &Targets) -> Vec<u64> {
+fn count_ids<I>(ids: &[I], targets: &Targets) -> Vec<u64>
+where
+    I: Copy + PartialEq + Into<usize> + TryFrom<u16>,
+{
     let partitions = &targets.partitions;
     if partitions.len() <= FEW {
-        let of = |id: I| ids.chunks(STRIDE).map(|ids| u64::from(I::occurrences(ids, id))).sum();
+        let in_stride =
+            |ids: &[I], of: I| ids.iter().map(|id| u8::from(*id == of)).sum::<u8>().into();
+        let of = |id: I| ids.chunks(STRIDE).map(|ids| -> u64 { in_stride(ids, id) }).sum();
         return partitions.iter().map(|id| I::try_from(*id).map_or(0, of)).collect();
     }
     let mut by_id = vec![0; targets.by_id.len()];

@@ -89,7 +89,7 @@ fn nulls_are_bytes_of_validity() {
 }
 
 #[test]
-fn rows_that_lie_behind_each_other_are_one_batch() {
+fn rows_that_lie_behind_each_other_come_in_full_batches() {
     // 10 rows a message.
     let mut lab = lab(80, (2, 32, 64));
     let _ = lab.send(&numbers(0, 40), &Selection::All).unwrap();

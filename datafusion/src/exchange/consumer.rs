@@ -245,10 +245,8 @@ async fn try_run(
             let now = Instant::now();
             let starved = holds_nothing || patience.is_some_and(|until| until <= now);
             exchange.receive(inbox, starved)?;
-            patience = match exchange.has_waiting(|partition| inbox.holds(partition)) {
-                true => patience.filter(|_| !starved).or(Some(now + PATIENCE)),
-                false => None,
-            };
+            let is_waiting = exchange.has_waiting(|partition| inbox.holds(partition));
+            patience = is_waiting.then(|| patience.unwrap_or(now + PATIENCE));
         }
         if exchange.is_over() {
             if let Some(inbox) = inbox.filter(|_| exchange.is_whole()) {

@@ -8,16 +8,15 @@ use datafusion::{
     common::Result,
 };
 
-use super::outbox::bytes_of;
+use super::{
+    outbox::bytes_of,
+    together::{HEAVY, ROWS},
+};
 
 /// A batch with fewer rows is put together with others.
 const SMALL: usize = 1024;
 /// A batch with more bytes than this is never small.
 const LIGHT: usize = 64 << 10;
-/// Rows of held batches that are enough to be sent.
-const FULL: usize = 8192;
-/// Bytes of held batches that are enough to be sent.
-const HEAVY: usize = 512 << 10;
 
 /// Batches of a stream that are held.
 #[derive(Debug, Default)]
@@ -64,7 +63,7 @@ impl Gather {
         held.batches.push(batch);
         held.rows += rows;
         held.bytes += bytes;
-        match held.rows >= FULL || held.bytes >= HEAVY {
+        match held.rows >= ROWS || held.bytes >= HEAVY {
             true => Ok(self.flush_stream(stream)?.into_iter().collect()),
             false => Ok(Vec::new()),
         }

@@ -13,9 +13,10 @@ use datafusion::arrow::{
 
 use super::outbox::bytes_of;
 
-/// Rows of a batch that is handed over. A batch of so many is handed over as it is, behind the rows before it.
-const ROWS: usize = 8192;
-/// Bytes of rows that are enough to be handed over, however few they are.
+/// Rows of a batch: as many as the engine's batches have. What has so many is handed over as it is, behind the rows
+/// before it.
+pub(super) const ROWS: usize = 8192;
+/// Bytes of rows that are enough for a batch, however few they are.
 pub(super) const HEAVY: usize = 512 << 10;
 
 /// Rows that are held, of each partition.

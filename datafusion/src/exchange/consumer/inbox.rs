@@ -7,14 +7,16 @@ use datafusion::{
 use drdma_arrow::{AppendReceiver, Form, ReceiveError, Receiver};
 use libdrdma::{CompletionQueue, KeptRegionError, QueuePair};
 
-use crate::{Error, exchange::site::Site, passage};
+use crate::{
+    Error,
+    exchange::{site::Site, together::ROWS},
+    passage,
+};
 
 /// Segments of the memory that a partition's rows are appended in.
 const SEGMENTS: usize = 4;
 /// Messages of a segment, at least: while one segment is being read, others have room.
 const LEAST_MESSAGES: usize = 2;
-/// Rows of a batch of appended rows, at most: as many as the engine's batches have.
-const BATCH_ROWS: usize = 8192;
 
 /// Receiving end of the rows from a task at another worker.
 pub(super) struct Inbox {
@@ -149,7 +151,7 @@ fn appending(
 ) -> Result<Option<Vec<AppendReceiver>>, Error> {
     let Some(format) = passage::appended_format(schema) else { return Ok(None) };
     let messages = messages_of(site, partitions);
-    let make = || AppendReceiver::new(format.clone(), &site.pd, SEGMENTS, messages, BATCH_ROWS);
+    let make = || AppendReceiver::new(format.clone(), &site.pd, SEGMENTS, messages, ROWS);
     let receiver = |_| match site.kept.take_appender(&format, messages) {
         Some(receiver) => {
             kept.add(1);
