@@ -52,7 +52,7 @@ use figures::{Drawing, Measured, picture::Picture};
 use page::Results;
 use posting::Posting;
 use record::Record;
-use resources::Resources;
+use resources::{Resources, Synthesis};
 use shapes::{shape::Shape, summary::Summary};
 
 /// Measures the simulated card.
@@ -140,9 +140,15 @@ enum Command {
         /// and writes nothing.
         #[arg(long, value_name = "MODULE", conflicts_with_all = ["check", "only"])]
         part: Option<String>,
-        /// Seconds that yosys may take for a block.
+        /// Seconds that one run of yosys may take.
         #[arg(long, default_value_t = 1800)]
         limit: u64,
+        /// The folder that keeps the netlists of modules: what has not changed is not synthesised again.
+        #[arg(long, value_name = "FOLDER", default_value = "target/netlists")]
+        netlists: PathBuf,
+        /// How many runs of yosys there are at a time, unless as many as there are processors.
+        #[arg(long)]
+        threads: Option<usize>,
     },
 }
 
@@ -171,11 +177,12 @@ fn main() -> ExitCode {
         Command::Cluster { docs, only, check, threads, .. } => {
             cluster::measure(&docs, only.as_deref(), check, processors(threads))
         }
-        Command::Resources { part: Some(part), limit, .. } => {
-            Resources::part(&part, Duration::from_secs(limit)).map(|text| print!("{text}"))
-        }
-        Command::Resources { docs, check, only, limit, .. } => {
-            synthesise(&docs, check, only.as_deref(), Duration::from_secs(limit))
+        Command::Resources { docs, check, only, part, limit, netlists, threads } => {
+            let limit = Duration::from_secs(limit);
+            Synthesis::new(&netlists, limit, processors(threads)).and_then(|yosys| match part {
+                Some(part) => Resources::part(&yosys, &part).map(|text| print!("{text}")),
+                None => synthesise(&yosys, &docs, check, only.as_deref()),
+            })
         }
     };
     match result {
@@ -220,7 +227,7 @@ fn select(only: Option<&str>, with_figures: bool) -> Result<Selected, String> {
 /// Seed and number of the random shapes of docs/results.md.
 const SHAPES: (u64, usize) = (2022, 100);
 
-/// Number of simulations that run at a time.
+/// Number of simulations, or of runs of yosys, at a time.
 fn processors(threads: Option<usize>) -> usize {
     let all = || thread::available_parallelism().map_or(1, usize::from);
     threads.unwrap_or_else(all).max(1)
@@ -392,12 +399,17 @@ fn run_one(experiment: &Experiment, explain: bool) -> Result<Figure, String> {
 }
 
 /// Synthesises blocks. `check` compares them with the record; otherwise they are recorded block by block.
-fn synthesise(docs: &Path, check: bool, only: Option<&str>, limit: Duration) -> Result<(), String> {
+fn synthesise(
+    yosys: &Synthesis,
+    docs: &Path,
+    check: bool,
+    only: Option<&str>,
+) -> Result<(), String> {
     let file = docs.join("resources.json");
     let recorded = Resources::read(&file);
     let mut found = recorded.clone().unwrap_or_default();
     let mut started = Instant::now();
-    found.measure(only, limit, |found, name| {
+    found.measure(yosys, only, |found, name| {
         eprintln!("{name}: {} ({:.0} s)", found.blocks[name], started.elapsed().as_secs_f64());
         started = Instant::now();
         if check {

@@ -1,10 +1,11 @@
 //! FPGA resources of the card, block by block, as yosys finds them.
 //!
-//! Every block is synthesised for UltraScale+ with its hierarchy kept, so that a module that stands in
-//! it sixteen times is synthesised once; what could be optimised across modules' borders stays. Then it
-//! is flattened, its cells are counted, and its longest path is found ([`netlist`]). Between the blocks
-//! there are wires and a few gates, which are counted as the block `card`.
+//! Every module is synthesised for UltraScale+ by itself ([`yosys`]), so that one that stands in a block
+//! sixteen times is synthesised once; what could be optimised across modules' borders stays. Then the
+//! block is flattened, its cells are counted, and its longest path is found ([`netlist`]). Between the
+//! blocks there are wires and a few gates, which are counted as the block `card`.
 
+mod design;
 mod netlist;
 mod yosys;
 
@@ -13,7 +14,6 @@ use std::{
     fmt::{self, Write as _},
     fs,
     path::Path,
-    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,9 @@ use crate::{
     page::{finished, markdown},
     reasons,
 };
+use design::Design;
 use netlist::{Cells, Netlist};
+pub use yosys::Synthesis;
 
 /// Factor by which a block may grow beyond the record.
 const GROWTH: f64 = 1.10;
@@ -97,17 +99,14 @@ impl Resources {
     /// `then` after each with its name. A block whose Verilog is that of its figures is left out.
     ///
     /// # Errors
-    /// There is no such block, yosys is missing, fails or needs more than `limit` for a block, or what
-    /// `then` says.
+    /// There is no such block, yosys fails or takes too long, or what `then` says.
     pub fn measure(
         &mut self,
+        synthesis: &Synthesis,
         only: Option<&str>,
-        limit: Duration,
         mut then: impl FnMut(&Self, &str) -> Result<(), String>,
     ) -> Result<(), String> {
-        let file = drdma_hdl::top::file().map_err(|error| error.to_string())?;
-        let design = yosys::Design::new(&file)?;
-        let folder = yosys::Folder::new(limit)?;
+        let design = card()?;
         let all = design.blocks();
         self.blocks.retain(|name, _| all.contains(name));
         let chosen = |name: &&String| only.is_none_or(|only| only == name.as_str());
@@ -119,7 +118,7 @@ impl Resources {
             if self.blocks.get(name).is_some_and(|block| block.verilog == verilog) {
                 continue;
             }
-            let netlist: Netlist = folder.synthesise(&design, name)?;
+            let netlist: Netlist = synthesis.netlist(&design, name)?;
             let (levels, path) = netlist.longest_path()?;
             let (copies, cells) = (design.copies(name), netlist.cells()?);
             let block = Block { verilog, copies, cells, levels, path };
@@ -133,16 +132,15 @@ impl Resources {
     /// Cells and longest path of a part of a block, given the name of its module without `drdma_card_`.
     ///
     /// # Errors
-    /// There is no such module, yosys is missing, fails or needs more than `limit`.
-    pub fn part(name: &str, limit: Duration) -> Result<String, String> {
-        let file = drdma_hdl::top::file().map_err(|error| error.to_string())?;
-        let design = yosys::Design::new(&file)?;
+    /// There is no such module, yosys fails or takes too long.
+    pub fn part(synthesis: &Synthesis, name: &str) -> Result<String, String> {
+        let design = card()?;
         if !design.has(name) {
             return Err(format!(
                 "the card has no module drdma_card_{name}: `cargo xtask verilog` writes them all"
             ));
         }
-        let netlist = yosys::Folder::new(limit)?.synthesise(&design, name)?;
+        let netlist = synthesis.netlist(&design, name)?;
         let (levels, path) = netlist.longest_path()?;
         let cells = netlist.cells()?;
         let block = Block { verilog: String::new(), copies: 1, cells, levels, path };
@@ -308,14 +306,20 @@ impl Resources {
     }
 }
 
+/// The Verilog of the card that is in this tree.
+fn card() -> Result<Design, String> {
+    Design::new(&drdma_hdl::top::file().map_err(|error| error.to_string())?)
+}
+
 const HEAD: &str = "\
 # Resources
 
-Written by `cargo xtask resources`: what yosys (`synth_xilinx -family xcup`) makes of each block, its
-hierarchy kept. Only blocks whose Verilog has changed are synthesised. `cargo xtask resources --check`
-fails if a block has grown by more than a tenth beyond docs/resources.json, if a path has become deeper
-than eight levels or than it was, or if the card takes more than its share of a U50 (results.md) and more
-than is recorded.
+Written by `cargo xtask resources`: what yosys (`synth_xilinx -family xcup`) makes of each block, module by
+module. Only modules whose Verilog has changed are synthesised, in groups of small ones; which module is
+mapped beside which others changes a block's LUTs by some percent, and a path by a level.
+`cargo xtask resources --check` fails if a block has grown by more than a tenth beyond docs/resources.json,
+if a path has become deeper than eight levels or than it was, or if the card takes more than its share of a
+U50 (results.md) and more than is recorded.
 
 *LUTs* include those used as memory and shift registers; a BRAM18 is half a BRAM36. *Levels* are LUTs
 on the longest path between registers, memories and the block's ports: a carry chain is one, inverters
