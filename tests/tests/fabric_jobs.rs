@@ -70,7 +70,7 @@ fn run(abilities: Abilities, first: u64, count: u64) {
 }
 
 fn jobs() -> u64 {
-    number("DRDMA_TEST_FABRIC_JOBS").unwrap_or(2000)
+    number("DRDMA_TEST_FABRIC_JOBS").unwrap_or(1000)
 }
 
 #[test]

@@ -23,7 +23,7 @@ use drdma_tests::{
 const ENOUGH: usize = 10;
 
 /// Number of jobs on the simulated hardware by default: some minutes' worth.
-const RTL_JOBS: u64 = 500;
+const RTL_JOBS: u64 = 300;
 
 /// Number of other jobs for each large one.
 const LARGE: u64 = 10;
