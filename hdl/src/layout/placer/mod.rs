@@ -151,12 +151,15 @@ pub struct Placer {
     boxes: Boxes,
     buffer: Fifo<PLACED, 12, 13>,
     rams: Pack<LANES, 17, 272>,
-    /// Beats that the buffer can still take, less those on the way to it.
+    /// Beats that the buffer can still take, less those on the way to it, but for the one that passed the planner in
+    /// the cycle before.
     room: DFF<Bits<13>>,
-    /// Beats that were taken and have not passed the planner.
+    /// Beats that were taken and had not passed the planner a cycle ago.
     beats: DFF<Bits<8>>,
     accepted: Signal<Local, Bit>,
-    passed: Signal<Local, Bit>,
+    /// Pieces, or the last ones of a beat, passed the planner in the cycle before. (The counts add to its path.)
+    passed: DFF<Bit>,
+    beat_passed: DFF<Bit>,
     /// Closed windows whose boxes are not made yet.
     closing: DFF<Bits<2>>,
     counted: DFF<Bit>,
@@ -209,7 +212,7 @@ impl Logic for Placer {
             self.planner.piece_block[i].next = self.splitter.piece_block[i].val();
             self.planner.piece_equal[i].next = self.splitter.piece_equal[i].val();
         }
-        self.planner.room.next = self.room.q.val().any();
+        self.planner.room.next = self.room.q.val().get_bits::<12>(1).any();
         self.planner.may_open.next = self.window_granted.val() && !self.closing.q.val().get_bit(1);
         self.planner.may_close.next = self.window_another.val() && !self.closing.q.val().get_bit(1);
         self.planner.flush.next = self.flush.val();
@@ -317,18 +320,19 @@ impl Logic for Placer {
 
         // Counts of room, beats and closed windows.
         self.taken.next = self.buffer.out_valid.val() && self.placed.ready.val();
-        if self.planner.pass.val() && !self.taken.val() {
+        self.passed.d.next = self.planner.pass.val();
+        if self.passed.q.val() && !self.taken.val() {
             self.room.d.next = self.room.q.val() - 1;
         }
-        if self.taken.val() && !self.planner.pass.val() {
+        if self.taken.val() && !self.passed.q.val() {
             self.room.d.next = self.room.q.val() + 1;
         }
         self.accepted.next = self.beat.valid.val() && self.splitter.beat_ready.val();
-        self.passed.next = self.planner.pass.val() && self.splitter.piece_end.val();
-        if self.accepted.val() && !self.passed.val() {
+        self.beat_passed.d.next = self.planner.pass.val() && self.splitter.piece_end.val();
+        if self.accepted.val() && !self.beat_passed.q.val() {
             self.beats.d.next = self.beats.q.val() + 1;
         }
-        if self.passed.val() && !self.accepted.val() {
+        if self.beat_passed.q.val() && !self.accepted.val() {
             self.beats.d.next = self.beats.q.val() - 1;
         }
         self.done.next = self.boxes.forget.val().any();
@@ -341,6 +345,8 @@ impl Logic for Placer {
 
         if self.rst.val() {
             self.go.d.next = false;
+            self.passed.d.next = false;
+            self.beat_passed.d.next = false;
             self.room.d.next = 4096.into();
             self.beats.d.next = 0.into();
             self.closing.d.next = 0.into();

@@ -195,6 +195,8 @@ pub struct Chaser {
     leaves: Signal<Local, Bit>,
     has_found: DFF<Bit>,
     free: Signal<Local, Bit>,
+    /// No chain was under way in the cycle before. (The slots are compared a cycle ahead.)
+    was_empty: DFF<Bit>,
     /// Cuts the path from `found`'s ready to the slots.
     records: StreamSkid<Found>,
     unused: Signal<Local, Bit>,
@@ -393,11 +395,12 @@ impl Logic for Chaser {
         self.records.input.data.next.bad = self.entries.read_data.val().get_bit(BAD);
         self.records.output.join(&mut self.found);
 
-        self.empty.next = !self.has_oldest.val()
+        self.was_empty.d.next = !self.has_oldest.val()
             && (self.begun.q.val() == self.youngest.q.val())
             && !self.has_found.q.val()
             && !self.records.output.valid.val()
             && !self.heads.output.valid.val();
+        self.empty.next = self.was_empty.q.val() && !self.heads.output.valid.val();
         self.busy.next = self.judges.q.val() || self.asked.count.val().any();
         if self.clear.val() || self.rst.val() {
             self.oldest.d.next = 0.into();
@@ -407,6 +410,7 @@ impl Logic for Chaser {
             self.judges.d.next = false;
             self.has_found.d.next = false;
             self.parked.d.next = 0.into();
+            self.was_empty.d.next = true;
         }
     }
 }

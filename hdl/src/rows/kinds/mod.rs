@@ -219,6 +219,8 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize
     #[init(Constant::new((1_u64 << (VALUES - 7)).into()))]
     least_rows: Constant<Bits<33>>,
     judged: Signal<Local, Bit>,
+    /// A request is replayed, or its last tokens leave.
+    sends: DFF<Bit>,
     unused_judged: Signal<Local, Bit>,
     #[init(Ram::new(RamStyle::Ultra))]
     lanes: Ram<LANE_BITS, 1, 15>,
@@ -241,7 +243,7 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize
     on_way: DFF<Bits<6>>,
     has_room: DFF<Bit>,
     take: Signal<Local, Bit>,
-    /// A wanted lane is taken of which an entry is made.
+    /// A wanted lane was taken of which an entry is made.
     goes_on: Signal<Local, Bit>,
     gone: Signal<Local, Bit>,
     wanted: DFF<record::Wanted>,
@@ -306,6 +308,7 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize> Logic
         self.give_tokens();
 
         if self.rst.val() {
+            self.sends.d.next = false;
             self.on_way.d.next = 0.into();
             self.quiet.d.next = false;
             self.has_room.d.next = false;

@@ -26,14 +26,15 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
     pub(super) fn take_wanted(&mut self) {
         self.lister.wanted.ready.next = self.has_room.q.val();
         self.take.next = self.lister.wanted.valid.val() && self.has_room.q.val();
+        // Counted a cycle after it was taken, so that the count is no part of the lister's paths: one more may be on its way.
+        self.goes_on.next = self.fetched.q.val() && (self.wanted.q.val().task != PLAN);
         self.gone.next = self.placed.output.valid.val() && self.lines.placed.ready.val();
-        self.goes_on.next = self.take.val() && (self.lister.wanted.task.val() != PLAN);
         if self.goes_on.val() && !self.gone.val() {
             self.on_way.d.next = self.on_way.q.val() + 1;
         } else if !self.goes_on.val() && self.gone.val() {
             self.on_way.d.next = self.on_way.q.val() - 1;
         }
-        self.has_room.d.next = self.on_way.d.val() < MOST;
+        self.has_room.d.next = self.on_way.d.val() < MOST - 1;
         self.lanes.read_enable.next = true;
         self.lanes.read_address.next = (bit_cast::<15, 11>(self.lister.wanted.set.val()) << 4)
             | bit_cast::<15, 4>(self.lister.wanted.lane.val());
@@ -90,8 +91,8 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
         self.multiplier.a.next = self.wanted.q.val().row;
         self.multiplier.b.next = self.step.val();
         self.unused_product.next = self.multiplier.product.val();
-        self.placed.input.valid.next = self.fetched.q.val() && (self.wanted.q.val().task != PLAN);
-        self.multiplied[0].d.next = self.placed.input.valid.val();
+        self.placed.input.valid.next = self.goes_on.val();
+        self.multiplied[0].d.next = self.goes_on.val();
         for k in 1..STAGES {
             self.multiplied[k].d.next = self.multiplied[k - 1].q.val();
         }

@@ -12,9 +12,26 @@ const FAR: u64 = 65;
 /// Largest [`Plan::skip`].
 const LAST_SKIP: u64 = 63;
 
+/// The fields of a lane that decide about its group.
+#[derive(Copy, Clone, Debug, PartialEq, Record)]
+struct Lane {
+    /// See [`Planner::lane`].
+    lane: Bits<4>,
+    /// See [`Planner::kind`].
+    kind: Bits<3>,
+    /// See [`Planner::bytes`].
+    bytes: Bits<32>,
+    /// See [`Planner::base`].
+    base: Bits<64>,
+    /// See [`Planner::differs`].
+    differs: Bit,
+    /// See [`Planner::last`].
+    last: Bit,
+}
+
 /// Makes the [`Plan`] of a region for the lister.
 ///
-/// Takes a lane a cycle, in order; the plan is valid in the cycle after the last one.
+/// Takes a lane a cycle, in order; the plan is valid two cycles after the last one.
 ///
 /// # Inputs
 /// `clk`; stream of lanes: `valid`, `lane`, `kind`, `bytes`, `base`, `differs`, `last`.
@@ -43,6 +60,10 @@ pub struct Planner {
     pub done: Signal<Out, Bit>,
     /// The plan of the region.
     pub plan: Signal<Out, Plan>,
+
+    // The lane, a cycle after it was offered: it comes from a memory.
+    is_valid: DFF<Bit>,
+    now: DFF<Lane>,
 
     ended: DFF<Bit>,
     made: DFF<Plan>,
@@ -81,10 +102,17 @@ pub struct Planner {
 impl Logic for Planner {
     #[hdl_gen]
     fn update(&mut self) {
-        self.is_first.next = self.lane.val() == 0;
-        self.is_fixed.next = self.kind.val() == FIXED;
-        self.is_bits.next = self.kind.val() == BITS;
-        self.is_pair.next = (self.kind.val() == OFFSETS) || (self.kind.val() == VIEWS);
+        self.is_valid.d.next = self.valid.val();
+        self.now.d.next.lane = self.lane.val();
+        self.now.d.next.kind = self.kind.val();
+        self.now.d.next.bytes = self.bytes.val();
+        self.now.d.next.base = self.base.val();
+        self.now.d.next.differs = self.differs.val();
+        self.now.d.next.last = self.last.val();
+        self.is_first.next = self.now.q.val().lane == 0;
+        self.is_fixed.next = self.now.q.val().kind == FIXED;
+        self.is_bits.next = self.now.q.val().kind == BITS;
+        self.is_pair.next = (self.now.q.val().kind == OFFSETS) || (self.now.q.val().kind == VIEWS);
         self.was.next = self.made.q.val();
         self.run_before.next = self.run.q.val();
         if self.is_first.val() {
@@ -104,17 +132,17 @@ impl Logic for Planner {
             self.run_before.next = 0.into();
         }
         self.cut.next = bits::<7>(GROUP) + 1;
-        if self.bytes.val() <= GROUP {
-            self.cut.next = self.bytes.val().get_bits::<7>(0);
+        if self.now.q.val().bytes <= GROUP {
+            self.cut.next = self.now.q.val().bytes.get_bits::<7>(0);
         }
         self.filled.next = bit_cast::<8, 7>(self.fill.q.val()) + bit_cast::<8, 7>(self.cut.val());
         self.joins.next =
             self.is_fixed.val() && !self.is_first.val() && (self.filled.val() <= GROUP);
-        self.stop.next =
-            bit_cast::<8, 6>(self.base.val().get_bits::<6>(0)) + bit_cast::<8, 7>(self.cut.val());
+        self.stop.next = bit_cast::<8, 6>(self.now.q.val().base.get_bits::<6>(0))
+            + bit_cast::<8, 7>(self.cut.val());
         self.reach.next = FAR.into();
         if self.is_fixed.val()
-            && !self.base.val().get_bits::<58>(6).any()
+            && !self.now.q.val().base.get_bits::<58>(6).any()
             && (self.stop.val() < FAR)
         {
             self.reach.next = self.stop.val().get_bits::<7>(0);
@@ -124,31 +152,31 @@ impl Logic for Planner {
         self.run_bytes.next = (self.run_up.val() >> 3).get_bits::<2>(0);
         self.sum.next = bit_cast::<33, 32>(self.was.val().bytes);
         if self.is_fixed.val() {
-            self.sum.next =
-                bit_cast::<33, 32>(self.was.val().bytes) + bit_cast::<33, 32>(self.bytes.val());
+            self.sum.next = bit_cast::<33, 32>(self.was.val().bytes)
+                + bit_cast::<33, 32>(self.now.q.val().bytes);
         }
         self.begin_now.next = self.begin.q.val();
         self.values_before.next = self.was.val().values;
-        self.ended.d.next = self.valid.val() && self.last.val();
-        if self.valid.val() {
+        self.ended.d.next = self.is_valid.q.val() && self.now.q.val().last;
+        if self.is_valid.q.val() {
             self.made.d.next = self.was.val();
             self.made.d.next.values = self.values_before.val() + 1;
             if self.was.val().reach < self.reach.val() {
                 self.made.d.next.reach = self.reach.val();
             }
-            if self.base.val().get_bits::<6>(0) < self.was.val().skip {
-                self.made.d.next.skip = self.base.val().get_bits::<6>(0);
+            if self.now.q.val().base.get_bits::<6>(0) < self.was.val().skip {
+                self.made.d.next.skip = self.now.q.val().base.get_bits::<6>(0);
             }
             if self.is_pair.val() {
                 self.made.d.next.values = self.values_before.val() + 2;
                 self.made.d.next.pairs =
-                    self.was.val().pairs.replace_bit(self.lane.val().index(), true);
+                    self.was.val().pairs.replace_bit(self.now.q.val().lane.index(), true);
             }
             for k in 0..16 {
                 if self.is_first.val() {
                     self.numbers[k].d.next = NO_VALUE.into();
                 }
-                if self.lane.val() == k.to_bits() {
+                if self.now.q.val().lane == k.to_bits() {
                     self.numbers[k].d.next = self.values_before.val().get_bits::<5>(0);
                 }
             }
@@ -157,8 +185,8 @@ impl Logic for Planner {
                 self.fill.d.next = self.filled.val().get_bits::<7>(0);
             } else if !self.is_bits.val() || !self.run_before.val().any() {
                 self.made.d.next.starts =
-                    self.was.val().starts.replace_bit(self.lane.val().index(), true);
-                self.begin_now.next = self.lane.val();
+                    self.was.val().starts.replace_bit(self.now.q.val().lane.index(), true);
+                self.begin_now.next = self.now.q.val().lane;
                 if self.is_fixed.val() {
                     self.fill.d.next = self.cut.val();
                 }
@@ -167,15 +195,15 @@ impl Logic for Planner {
             for k in 0..16 {
                 if self.begin_now.val() == k.to_bits() {
                     self.fills[k].d.next = self.fill.d.val();
-                    self.lasts[k].d.next = self.lane.val();
+                    self.lasts[k].d.next = self.now.q.val().lane;
                 }
             }
             if self.is_bits.val() {
-                if self.differs.val() {
+                if self.now.q.val().differs {
                     self.made.d.next.same_bits = false;
                 }
                 self.made.d.next.bits =
-                    self.was.val().bits.replace_bit(self.lane.val().index(), true);
+                    self.was.val().bits.replace_bit(self.now.q.val().lane.index(), true);
                 self.run.d.next = self.run_before.val() + 1;
                 self.made.d.next.trail = self.run_before.val() + 1;
                 if self.was.val().only_bits {
@@ -188,7 +216,7 @@ impl Logic for Planner {
                 self.made.d.next.trail = 0.into();
                 if !self.is_fixed.val() {
                     self.made.d.next.follows =
-                        self.was.val().follows.replace_bit(self.lane.val().index(), true);
+                        self.was.val().follows.replace_bit(self.now.q.val().lane.index(), true);
                 }
                 if !self.was.val().only_bits {
                     self.made.d.next.inner =

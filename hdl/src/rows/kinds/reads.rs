@@ -93,14 +93,13 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
     /// Finds whether anything is under way.
     #[hdl_gen]
     pub(super) fn look_for_rest(&mut self) {
-        self.quiet.d.next = !self.take.val()
-            && !self.on_way.q.val().any()
+        self.quiet.d.next = !self.on_way.q.val().any()
             && !self.fetched.q.val()
             && !self.owners.count.val().any()
             && self.lines.idle.val()
             && self.follower.idle.val()
             && self.giver.idle.val();
-        self.lister.quiet.next = self.quiet.q.val();
+        self.lister.quiet.next = self.quiet.q.val() && !self.fetched.q.val();
         self.unused_counts.next = self.owners.free.val()
             | bit_cast::<7, 6>(self.placed.count.val() | self.placed.free.val())
             | bit_cast::<7, 6>(self.products.count.val() | self.products.free.val());

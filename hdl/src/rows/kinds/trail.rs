@@ -5,7 +5,8 @@
 //! Contract: `opens`, then a record in every cycle, then `finish`: the records of a set are kept from then on, until
 //! `clear`, if there was room for all of them. Fewer than 2^14 records of a request are kept in all, and 64 sets: of
 //! two sets whose numbers differ by a multiple of 64, only the later one. `kept` is high in the same cycle if the
-//! records of `set` are kept. A record is read in a cycle, and is at the output in the next.
+//! records of `set` are kept. `more` and `read` are of the `set` of the cycle before. A record is read in a cycle, and
+//! is at the output in the next.
 
 use crate::primitive::{Lutram, Ram, RamStyle};
 use drdma_emit::prelude::*;
@@ -74,6 +75,9 @@ pub struct Trail<const RECORDS: usize> {
     sets: Lutram<SET, 6, 1>,
     starts: Lutram<PLACE, 6, 1>,
     counts: Lutram<PLACE, 6, 1>,
+    // First place and number of the set's records, a cycle later, so that no path leads through the tables.
+    start: DFF<Bits<PLACE>>,
+    count: DFF<Bits<PLACE>>,
     closes: Signal<Local, Bit>,
 }
 
@@ -86,10 +90,11 @@ impl<const RECORDS: usize> Logic for Trail<RECORDS> {
         self.counts.read_address[0].next = self.entry.val();
         self.kept.next = self.valid.q.val().get_bit(self.entry.val().index())
             && (self.sets.read_data[0].val() == self.set.val());
-        self.more.next = self.at.val() != bit_cast::<33, PLACE>(self.counts.read_data[0].val());
+        self.start.d.next = self.starts.read_data[0].val();
+        self.count.d.next = self.counts.read_data[0].val();
+        self.more.next = self.at.val() != bit_cast::<33, PLACE>(self.count.q.val());
         self.records.read_enable.next = self.read.val();
-        self.records.read_address.next =
-            self.starts.read_data[0].val() + self.at.val().get_bits::<PLACE>(0);
+        self.records.read_address.next = self.start.q.val() + self.at.val().get_bits::<PLACE>(0);
         self.record.next = self.records.read_data.val();
 
         self.puts.d.next = self.put.val();

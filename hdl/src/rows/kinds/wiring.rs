@@ -132,21 +132,24 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
         self.lines.answer.join(&mut self.follower.answer);
     }
 
-    /// Tokens and made bytes leave: those of the sender first.
+    /// Tokens and made bytes leave: those of the sender while a request is replayed, else those of the giver.
     #[hdl_gen]
     pub(super) fn give_tokens(&mut self) {
-        self.token_valid.next = self.giver.token_valid.val() || self.sender.token_valid.val();
-        self.giver.token_ready.next = self.token_ready.val() && !self.sender.token_valid.val();
-        self.sender.token_ready.next = self.token_ready.val();
+        // A register, so that no path leads from what the sender sends to what the giver takes.
+        self.sends.d.next = self.lister.send.val()
+            || (self.sends.q.val() && (self.lister.streams.val() || !self.lister.sent.val()));
+        self.token_valid.next = self.giver.token_valid.val();
         self.token.next = self.giver.token.val();
-        self.made.valid.next = self.giver.made.valid.val() || self.sender.made.valid.val();
+        self.giver.token_ready.next = self.token_ready.val() && !self.sends.q.val();
+        self.sender.token_ready.next = self.token_ready.val() && self.sends.q.val();
+        self.made.valid.next = self.giver.made.valid.val();
         self.made.next = self.giver.made.val();
-        self.giver.made.ready.next = self.made.ready.val() && !self.sender.made.valid.val();
-        self.sender.made.ready.next = self.made.ready.val();
-        if self.sender.token_valid.val() {
+        self.giver.made.ready.next = self.made.ready.val() && !self.sends.q.val();
+        self.sender.made.ready.next = self.made.ready.val() && self.sends.q.val();
+        if self.sends.q.val() {
+            self.token_valid.next = self.sender.token_valid.val();
             self.token.next = self.sender.token.val();
-        }
-        if self.sender.made.valid.val() {
+            self.made.valid.next = self.sender.made.valid.val();
             self.made.next = self.sender.made.val();
         }
     }

@@ -19,10 +19,13 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
                 | (bit_cast::<24, 16>(self.value.bits.val())
                     << bit_cast::<5, 3>(self.packed.q.val()));
             self.bit_bytes.next = (self.bits_now.val() >> 3).get_bits::<2>(0);
+            self.flushes.next = self.bits_now.val().get_bits::<2>(3).any();
             if self.value.unit_end.val() {
                 self.bit_bytes.next = ((self.bits_now.val() + 7) >> 3).get_bits::<2>(0);
+                // The same as `bit_bytes`, without the sums, because the stream's ready depends on it.
+                self.flushes.next =
+                    self.packed.q.val().any() || self.value.bytes.val().get_bits::<5>(0).any();
             }
-            self.flushes.next = self.bit_bytes.val().any();
         }
     }
 
@@ -53,10 +56,19 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
         self.weighed.next =
             bit_cast::<34, 33>(self.sum.q.val()) + bit_cast::<34, 33>(self.value.weight.val());
         self.exceeds.next = self.weighed.val() > bit_cast::<34, 33>(self.most.val());
-        if self.flushes.val() {
-            self.exceeds.next = (bit_cast::<34, 33>(self.sum.q.val())
-                + bit_cast::<34, 2>(self.bit_bytes.val()))
+        // Likewise for the bytes of bits, of which there are one to three.
+        for k in 0..3 {
+            self.exceeds_by[k].next = (bit_cast::<34, 33>(self.sum.q.val())
+                + (k.to_bits::<34>() + 1))
                 > bit_cast::<34, 33>(self.most.val());
+        }
+        if self.flushes.val() {
+            self.exceeds.next = self.exceeds_by[0].val();
+            if self.bit_bytes.val() == 2 {
+                self.exceeds.next = self.exceeds_by[1].val();
+            } else if self.bit_bytes.val() == 3 {
+                self.exceeds.next = self.exceeds_by[2].val();
+            }
         }
         if self.replays.val() {
             self.exceeds.next = false;

@@ -179,6 +179,8 @@ pub struct Giver<const LENGTHS: usize> {
     most: Signal<Local, Bits<33>>,
     weighed: Signal<Local, Bits<34>>,
     exceeds: Signal<Local, Bit>,
+    /// One, two or three bytes more make the message too long.
+    exceeds_by: [Signal<Local, Bit>; 3],
     /// The first piece of a value is sent, unless the message would become too long.
     begins: Signal<Local, Bit>,
     over: DFF<Bit>,

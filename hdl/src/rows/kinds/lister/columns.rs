@@ -28,14 +28,15 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.columns.next =
             self.head.q.val().column_order && (self.phase.q.val() != ListerPhase::Check);
         self.later_column.next = self.columns.val() && self.column.q.val().any();
-        // Number of the value in its element; beyond all values if it is in an element before.
-        self.number.next = self.column.q.val() - self.number_before.q.val();
-        self.number_less.next = self.number.val().get_bits::<5>(0) - 1;
+        // Number of the value in its element; beyond all values if it is in an element before. Two cycles pass at least
+        // from when one of both changes until the value is asked for.
+        self.number.d.next = self.column.q.val() - self.number_before.q.val();
+        self.number_less.next = self.number.q.val().get_bits::<5>(0) - 1;
         self.first_found.next = 0.into();
         self.second_found.next = 0.into();
         for k in 0..16 {
             if self.plan_now.val().numbers.get_bits::<5>(5 * k)
-                == self.number.val().get_bits::<5>(0)
+                == self.number.q.val().get_bits::<5>(0)
             {
                 self.first_found.next = self.first_found.val().replace_bit(k, true);
             }
@@ -46,7 +47,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             }
         }
         self.lanes_found.next = self.first_found.val() | self.second_found.val();
-        if self.number.val() >= bit_cast::<VALUE_COUNT, 6>(self.plan_now.val().values) {
+        if self.number.q.val() >= bit_cast::<VALUE_COUNT, 6>(self.plan_now.val().values) {
             self.lanes_found.next = 0.into();
         }
         self.lane_found.bits.next = self.lanes_found.val();
@@ -63,7 +64,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.has_value.next = self.groups.q.val().any();
         if self.by_lane.val() {
             self.has_value.next =
-                !self.number.val().any() || (self.is_pair.val() && (self.number.val() == 1));
+                !self.number.q.val().any() || (self.is_pair.val() && (self.number.q.val() == 1));
         }
         self.numbers_so_far.next = self.number_before.q.val() + self.element_values.val();
     }
@@ -78,7 +79,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.wanted.part.next = self.value_part.q.val();
             if self.by_lane.val() && self.is_pair.val() {
                 self.wanted.part.next = LENGTH.into();
-                if self.number.val().any() {
+                if self.number.q.val().any() {
                     self.wanted.part.next = BYTES.into();
                 }
             }

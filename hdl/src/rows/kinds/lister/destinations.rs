@@ -29,6 +29,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.has_more.d.next = false;
         self.for_next.d.next = false;
         self.some_columns.d.next = false;
+        self.united.d.next = false;
         if self.begins.val() {
             self.has_lead.d.next = false;
             self.lead_of_all.d.next.exists = false;
@@ -338,6 +339,8 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// All destinations are judged: waits until nothing is under way, then sends them.
     #[hdl_gen]
     pub(super) fn settle(&mut self) {
+        // No regions are united where lists are looked at, whose sets have numbers of their own.
+        self.united.d.next = false;
         if self.quiet.val() && self.refused.val() {
             self.state.d.next = ListerState::Finish;
         } else if self.quiet.val() && self.ahead.q.val() {

@@ -323,7 +323,7 @@ pub struct Lister<const RECORDS: usize> {
     /// The values of the region are kept only if they are sent as they are judged.
     is_large: Signal<Local, Bit>,
     /// Bytes and rows of which the size of a chunk is made.
-    total_now: Signal<Local, Bits<TOTAL>>,
+    total_now: DFF<Bits<TOTAL>>,
     may_stop: Signal<Local, Bit>,
     is_long: Signal<Local, Bit>,
     /// Something has failed where destinations are judged in turns: all are judged anew, one after the other.
@@ -549,8 +549,8 @@ pub struct Lister<const RECORDS: usize> {
     has_further: DFF<Bit>,
     /// Number of values of the unit's elements before the current one.
     number_before: DFF<Bits<VALUE_COUNT>>,
-    /// Number of the column's value in the current element, and the one before.
-    number: Signal<Local, Bits<VALUE_COUNT>>,
+    /// Number of the column's value in the current element, a cycle later, and the one before.
+    number: DFF<Bits<VALUE_COUNT>>,
     number_less: Signal<Local, Bits<5>>,
     /// Lane of which the value is the first one, or the second one, as one bit of all lanes'.
     first_found: Signal<Local, Bits<16>>,

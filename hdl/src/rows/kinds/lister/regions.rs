@@ -127,11 +127,12 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.finder.set.next = self.set.q.val();
         self.finder.base.next =
             self.index.q.val().get_bits::<6>(0) - bit_cast::<6, 4>(self.region_index.val());
-        if self.looks.val() {
-            self.finder.base.next = self.scout.q.val().get_bits::<6>(0);
-        } else if self.united.q.val() {
+        if self.united.q.val() {
             self.finder.set.next = self.head.q.val().first_set;
             self.finder.base.next = self.index.q.val().get_bits::<6>(0);
+        }
+        if self.looks.val() {
+            self.finder.base.next = self.scout.q.val().get_bits::<6>(0);
         }
         self.finder.upper.next = self.upper_now.q.val();
         self.finder.of_next.next = self.for_next.q.val();

@@ -144,11 +144,11 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         // The results are used in state `Settle` when all is quiet: nothing that they depend on changes then.
         self.room.d.next = (bit_cast::<TOTAL, 33>(self.selected.q.val()) << LOG_CHUNK_PART)
             + (bit_cast::<TOTAL, 33>(self.selected.q.val()) << (LOG_CHUNK_PART + 1));
-        self.total_now.next = self.total.val();
+        self.total_now.d.next = self.total.val();
         if self.streaming.q.val() || (self.suits.q.val() && self.suits_now.val()) {
             // All rows have the same bytes.
             self.room.d.next = CHUNK_BYTES.into();
-            self.total_now.next = bit_cast::<TOTAL, 33>(self.whole_row.q.val());
+            self.total_now.d.next = bit_cast::<TOTAL, 33>(self.whole_row.q.val());
         }
         self.many.next =
             self.selected.q.val() >= bit_cast::<33, 32>(self.set_info.val().count >> 1);
@@ -161,7 +161,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             self.most_dests[k].next = self.most_dests[k - 1].val() << 1;
         }
         for k in 0..CHUNKS {
-            if self.total_now.val() <= self.most_total[k].val() {
+            if self.total_now.q.val() <= self.most_total[k].val() {
                 self.log_new.d.next = bits::<4>(LEAST_LOG_CHUNK) + k.to_bits();
                 self.fits.d.next =
                     bit_cast::<11, DEST_COUNT>(self.dests_now.val()) <= self.most_dests[k].val();
