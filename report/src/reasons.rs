@@ -102,13 +102,15 @@ const REQUEST_A_ROW: &str = "Every row is a request of its own, and its reads to
 const BLOCKS: &str = "What is beyond the round trips are the latencies of the blocks that a request passes: \
      placer 19 cycles, packetizer 12, gather 10, decoder 9, sequencer 8, segmenter 5, and less in others.";
 /// Why the card has more lookup tables than intended.
-pub const LUTS: &str = "Two paths make an address for each of 64 bytes a cycle. Of the columns' LUTs 9,500 place \
-     16 rows' bytes, 8,300 plan their reads, 7,000 find 16 selected rows a cycle, 7,600 keep and pack them; of the \
-     placer's 4,500 compare the blocks of 16 lanes with one another, 6,400 with 112 that are placed, and 3,700 \
-     translate lanes; half of the gather's are the crossbar of 64 bytes. Comparisons by carry chains would take \
-     8,000 fewer, and twice the time to simulate; `synth_xilinx -abc9` finds 6 to 8 % fewer where it was tried. Of \
-     the UltraRAMs 64 keep 2 MiB of packets until they are acknowledged, 20 the values of atomics, and 24 the lanes of \
-     columns with kinds.";
+pub const LUTS: &str = "Two paths make an address for each of 64 bytes a cycle. Of the columns' LUTs 17,900 find the \
+     selected rows of a line of bits and move them together, 13,500 read ids, bitmaps and masks, 12,700 make the \
+     addresses of bytes, 8,700 plan reads, and 8,200 keep and pack rows. Of the receive's 35,300 turn packed rows into \
+     columns, and 13,800 are the receive queues. Of the sequencer's 28,900 walk strings, bits, dictionaries and chains, \
+     and 16,900 make partitions of keys. Of the replies' 31,700 gather described keys. Of the placer's 4,400 compare \
+     the blocks of 16 lanes with one another, 6,400 with 112 that are placed, and 13,400 translate lanes. Comparisons by \
+     carry chains would take 8,000 fewer, and twice the time to simulate; `synth_xilinx -abc9` finds 6 to 8 % fewer \
+     where it was tried. Of the UltraRAMs 64 keep 2 MiB of packets until they are acknowledged, 20 the values of \
+     atomics, and 24 the lanes of columns with kinds.";
 
 /// The reason recorded for an experiment.
 pub fn of(id: &str) -> &'static str {

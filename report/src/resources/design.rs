@@ -108,6 +108,14 @@ impl Design {
         found
     }
 
+    /// The ports of the modules that stand in a block and are blocks themselves.
+    pub fn ports_of_others(&self, block: &str) -> String {
+        let within = self.within(block);
+        let inner: BTreeSet<_> = within.values().flat_map(|text| instances(text)).collect();
+        let outside = inner.into_iter().filter(|name| !within.contains_key(name));
+        outside.filter_map(|name| self.modules.get(name)).map(|text| ports(text)).collect()
+    }
+
     /// Digest of what a block's figures depend on: its Verilog, and the commands of its synthesis.
     pub fn digest(&self, block: &str) -> String {
         let groups = self.groups(block);
@@ -140,12 +148,15 @@ impl Group<'_> {
         let outside = |name: &&str| !known.contains(name);
         let others =
             inner.into_iter().filter(outside).filter_map(|name| self.design.modules.get(name));
-        let ports = others.map(|text| {
-            let ports = text.split_once(");").map_or(text.as_str(), |(ports, _)| ports);
-            format!("(* blackbox *)\n{ports});\nendmodule\n")
-        });
+        let ports = others.map(|text| ports(text));
         self.modules.iter().map(|(_, text)| (*text).to_owned()).chain(ports).collect()
     }
+}
+
+/// A module without its body.
+fn ports(module: &str) -> String {
+    let ports = module.split_once(");").map_or(module, |(ports, _)| ports);
+    format!("(* blackbox *)\n{ports});\nendmodule\n")
 }
 
 /// Digest of texts, as a name of a file.
@@ -201,6 +212,10 @@ mod tests {
             )
         );
         assert!(!texts[0].contains("body") && !texts[0].contains("fifo fifo"));
+        assert_eq!(design("a").ports_of_others("queue"), "");
+        let ports = design("a").ports_of_others("card");
+        assert_eq!(ports.matches("(* blackbox *)").count(), 2);
+        assert!(ports.contains("module drdma_card_mac(\n    input wire a\n);\nendmodule"));
     }
 
     #[test]

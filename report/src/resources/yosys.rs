@@ -67,7 +67,7 @@ impl Synthesis {
             self.synthesise(folder, group).map_err(|error| format!("{block}: {error}"))
         });
         results.into_iter().collect::<Result<(), _>>()?;
-        self.join(&groups, block)
+        self.join(&groups, design, block)
     }
 
     /// Where the netlists of a group are kept.
@@ -99,8 +99,15 @@ impl Synthesis {
     }
 
     /// Joins the modules of a block, and takes away what none of them uses.
-    fn join(&self, groups: &[(PathBuf, Group<'_>)], block: &str) -> Result<Netlist, String> {
+    fn join(
+        &self,
+        groups: &[(PathBuf, Group<'_>)],
+        design: &Design,
+        block: &str,
+    ) -> Result<Netlist, String> {
         let work = Work::new(self.kept.join(format!("{block}.{}", process::id())))?;
+        let others = work.path.join("others.v");
+        fs::write(&others, design.ports_of_others(block)).map_err(at(&others))?;
         let files = groups.iter().flat_map(|(folder, group)| {
             group
                 .names()
@@ -108,8 +115,9 @@ impl Synthesis {
         });
         let (files, top) = (files.collect::<String>(), Design::top(block));
         let commands = COMMANDS.split_once(';').unwrap_or_default().1;
-        let script =
-            format!("{CELLS}{files} hierarchy -top {top};{commands}; write_json block.json");
+        let script = format!(
+            "{CELLS} read_verilog others.v;{files} hierarchy -top {top};{commands}; write_json block.json"
+        );
         self.run(&work, &script).map_err(|error| format!("{block}: {error}"))?;
         let json = work.path.join("block.json");
         let opened = File::open(&json).map_err(at(&json))?;
