@@ -120,7 +120,7 @@ impl Design {
     pub fn digest(&self, block: &str) -> String {
         let groups = self.groups(block);
         let texts = groups.iter().fold(String::new(), |text, group| text + &group.verilog());
-        digest([yosys::COMMANDS, &texts])
+        digest([yosys::MODULE, yosys::BLOCK, &texts])
     }
 }
 

@@ -18,8 +18,10 @@ use super::{
 };
 use crate::in_parallel;
 
-/// What yosys does with a block: each module by itself, then all of them together.
-pub const COMMANDS: &str = "synth_xilinx -family xcup -noiopad -noclkbuf; flatten; clean";
+/// What yosys does with each module by itself.
+pub const MODULE: &str = "synth_xilinx -family xcup -noiopad -noclkbuf; ";
+/// What it does with all modules of a block together.
+pub const BLOCK: &str = "flatten; clean";
 /// Yosys' models of the FPGA's cells, in the form that can be written as JSON.
 const CELLS: &str = "read_verilog -lib -specify +/xilinx/cells_sim.v; \
                      read_verilog -lib +/xilinx/cells_xtra.v; proc;";
@@ -28,6 +30,8 @@ const AROUND: &str = "drdma_group";
 
 /// Synthesises blocks of the card.
 pub struct Synthesis {
+    /// The program, and arguments that it always has.
+    yosys: Vec<String>,
     kept: PathBuf,
     version: String,
     limit: Duration,
@@ -41,11 +45,20 @@ impl Synthesis {
     /// # Errors
     /// The folder cannot be made, or yosys is missing.
     pub fn new(kept: &Path, limit: Duration, threads: usize) -> Result<Self, String> {
+        Self::with(vec!["yosys".to_owned()], kept, limit, threads)
+    }
+
+    fn with(
+        yosys: Vec<String>,
+        kept: &Path,
+        limit: Duration,
+        threads: usize,
+    ) -> Result<Self, String> {
         fs::create_dir_all(kept).map_err(at(kept))?;
         let kept = fs::canonicalize(kept).map_err(at(kept))?;
-        let said = Command::new("yosys").arg("-V").output().map_err(cannot_start)?;
+        let said = command(&yosys).arg("-V").output().map_err(cannot_start)?;
         let version = String::from_utf8_lossy(&said.stdout).into_owned();
-        Ok(Self { kept, version, limit, threads })
+        Ok(Self { yosys, kept, version, limit, threads })
     }
 
     /// Synthesises a block, and returns its flat netlist.
@@ -72,7 +85,7 @@ impl Synthesis {
 
     /// Where the netlists of a group are kept.
     fn folder(&self, group: &Group<'_>) -> PathBuf {
-        self.kept.join(design::digest([&self.version, COMMANDS, AROUND, &group.verilog()]))
+        self.kept.join(design::digest([&self.version, MODULE, AROUND, &group.verilog()]))
     }
 
     /// Synthesises the modules of a group, and keeps their netlists in `folder`.
@@ -84,12 +97,11 @@ impl Synthesis {
         let around = format!("module {AROUND}();\n{instances}endmodule\n");
         let file = work.path.join("group.v");
         fs::write(&file, group.verilog() + &around).map_err(at(&file))?;
-        let module = COMMANDS.split(';').next().unwrap_or_default();
         let written: String = group
             .names()
             .map(|name| format!(" select -module {name}; write_rtlil -selected {name}.il;"))
             .collect();
-        let script = format!("read_verilog group.v; hierarchy -top {AROUND}; {module};{written}");
+        let script = format!("read_verilog group.v; hierarchy -top {AROUND}; {MODULE}{written}");
         self.run(&work, &script)?;
         // Another process may have done the same.
         fs::rename(&work.path, folder).or_else(|error| match folder.exists() {
@@ -114,9 +126,8 @@ impl Synthesis {
                 .map(|name| format!(" read_rtlil {};", folder.join(format!("{name}.il")).display()))
         });
         let (files, top) = (files.collect::<String>(), Design::top(block));
-        let commands = COMMANDS.split_once(';').unwrap_or_default().1;
         let script = format!(
-            "{CELLS} read_verilog others.v;{files} hierarchy -top {top};{commands}; write_json block.json"
+            "{CELLS} read_verilog others.v;{files} hierarchy -top {top}; {BLOCK}; write_json block.json"
         );
         self.run(&work, &script).map_err(|error| format!("{block}: {error}"))?;
         let json = work.path.join("block.json");
@@ -127,7 +138,7 @@ impl Synthesis {
     fn run(&self, work: &Work, script: &str) -> Result<(), String> {
         let log = work.path.join("log");
         let errors = File::create(&log).map_err(at(&log))?;
-        let mut child = Command::new("yosys")
+        let mut child = command(&self.yosys)
             .args(["-q", "-p", script])
             .current_dir(&work.path)
             .stdin(Stdio::null())
@@ -168,6 +179,13 @@ fn cannot_start(error: std::io::Error) -> String {
     format!("cannot start yosys: {error}")
 }
 
+/// A command line that begins with these words.
+fn command(words: &[String]) -> Command {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    command
+}
+
 /// A folder for one run of yosys, which is deleted when this is dropped.
 struct Work {
     path: PathBuf,
@@ -183,5 +201,80 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands in for yosys: notes that it ran, and writes the files that it is asked for, without cells.
+    const WRITES: &str = r#"
+[ "$1" = -V ] && { echo Yosys 1; exit; }
+echo run >> "$(dirname "$0")/runs"
+for word in $3; do case "$word" in *.il\;) : > "${word%;}";; esac; done
+case "$3" in *write_json*)
+    echo '{"modules": {"drdma_card_queue": {"cells": {}, "netnames": {}}}}' > block.json;;
+esac
+"#;
+
+    struct Bench {
+        folder: tempfile::TempDir,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            Self { folder: tempfile::tempdir().unwrap() }
+        }
+
+        /// Synthesises the block `queue`, of which a register is named `name`, with this script in place of yosys.
+        fn netlist(&self, script: &str, name: &str) -> Result<Netlist, String> {
+            let file = self.folder.path().join("yosys");
+            fs::write(&file, script).unwrap();
+            let yosys = vec!["sh".to_owned(), file.display().to_string()];
+            let limit = Duration::from_millis(500);
+            let design = Design::new(&format!(
+                "module drdma_card_queue(input clk);\n  reg {name};\nendmodule\n\
+                 module drdma_card_core(a);\n  drdma_card_queue queue(a);\nendmodule\n"
+            ));
+            Synthesis::with(yosys, &self.kept(), limit, 1)?.netlist(&design.unwrap(), "queue")
+        }
+
+        fn kept(&self) -> PathBuf {
+            self.folder.path().join("kept")
+        }
+
+        /// Number of runs so far.
+        fn runs(&self) -> usize {
+            fs::read_to_string(self.folder.path().join("runs")).unwrap().lines().count()
+        }
+    }
+
+    #[test]
+    fn only_modules_that_have_changed_are_synthesised() {
+        let bench = Bench::new();
+        assert_eq!(bench.netlist(WRITES, "a").unwrap().longest_path().unwrap().0, 0);
+        assert_eq!(bench.runs(), 2, "the module, and the block");
+        bench.netlist(WRITES, "a").unwrap();
+        assert_eq!(bench.runs(), 3, "the block alone");
+        bench.netlist(WRITES, "b").unwrap();
+        assert_eq!(bench.runs(), 5);
+        bench.netlist(&WRITES.replace("Yosys 1", "Yosys 2"), "b").unwrap();
+        assert_eq!(bench.runs(), 7, "another yosys");
+        assert_eq!(fs::read_dir(bench.kept()).unwrap().count(), 3, "nothing else is left");
+    }
+
+    #[test]
+    fn what_fails_or_takes_too_long_is_said_and_not_kept() {
+        let bench = Bench::new();
+        let said = |script| bench.netlist(script, "a").err().unwrap();
+        let fails = "[ \"$1\" = -V ] || { echo no cells >&2; exit 1; }";
+        assert_eq!(said(fails), "queue: yosys failed: no cells");
+        let sleeps = "[ \"$1\" = -V ] || exec sleep 60";
+        assert_eq!(said(sleeps), "queue: yosys has not ended in 0 s: see --limit");
+        assert_eq!(fs::read_dir(bench.kept()).unwrap().count(), 0);
+        let missing = vec!["/nowhere/yosys".to_owned()];
+        let error = Synthesis::with(missing, &bench.kept(), Duration::ZERO, 1).err().unwrap();
+        assert!(error.starts_with("cannot start yosys: "), "{error}");
     }
 }

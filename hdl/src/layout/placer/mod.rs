@@ -151,14 +151,15 @@ pub struct Placer {
     boxes: Boxes,
     buffer: Fifo<PLACED, 12, 13>,
     rams: Pack<LANES, 17, 272>,
-    /// Beats that the buffer can still take, less those on the way to it, but for the one that passed the planner in
-    /// the cycle before.
+    /// Beats that the buffer can still take, less those on the way to it. One that passed the planner in the cycle
+    /// before is not subtracted yet.
     room: DFF<Bits<13>>,
     /// Beats that were taken and had not passed the planner a cycle ago.
     beats: DFF<Bits<8>>,
     accepted: Signal<Local, Bit>,
-    /// Pieces, or the last ones of a beat, passed the planner in the cycle before. (The counts add to its path.)
+    /// Pieces passed the planner in the cycle before: registers, because the counts would lengthen its path.
     passed: DFF<Bit>,
+    /// They were the last ones of their beat.
     beat_passed: DFF<Bit>,
     /// Closed windows whose boxes are not made yet.
     closing: DFF<Bits<2>>,
@@ -212,6 +213,7 @@ impl Logic for Placer {
             self.planner.piece_block[i].next = self.splitter.piece_block[i].val();
             self.planner.piece_equal[i].next = self.splitter.piece_equal[i].val();
         }
+        // Room for two beats: `room` may be without one that has passed.
         self.planner.room.next = self.room.q.val().get_bits::<12>(1).any();
         self.planner.may_open.next = self.window_granted.val() && !self.closing.q.val().get_bit(1);
         self.planner.may_close.next = self.window_another.val() && !self.closing.q.val().get_bit(1);

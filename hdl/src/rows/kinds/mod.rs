@@ -282,7 +282,7 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize
     is_entries: Signal<Local, Bit>,
     line: Signal<Local, Line>,
     arrived: Signal<Local, Bit>,
-    /// Nothing is under way, and nothing was taken in the cycle before.
+    /// Nothing was under way in the cycle before.
     quiet: DFF<Bit>,
     unused_counts: Signal<Local, Bits<7>>,
 }

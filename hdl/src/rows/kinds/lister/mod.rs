@@ -322,7 +322,7 @@ pub struct Lister<const RECORDS: usize> {
     fits_packet: DFF<Bit>,
     /// The values of the region are kept only if they are sent as they are judged.
     is_large: Signal<Local, Bit>,
-    /// Bytes and rows of which the size of a chunk is made.
+    /// Bytes of which the size of a chunk is made.
     total_now: DFF<Bits<TOTAL>>,
     may_stop: Signal<Local, Bit>,
     is_long: Signal<Local, Bit>,
