@@ -89,9 +89,13 @@ impl Logic for Ranks {
                 3 * piece
             ));
         }
-        let all: Vec<_> = (0..8).map(|k| format!("{{3'd0, ones{k}}}")).collect();
+        // Half of the pieces at a time.
+        let some = |pieces: std::ops::Range<usize>| -> String {
+            sum(&pieces.map(|k| format!("{{3'd0, ones{k}}}")).collect::<Vec<_>>())
+        };
         Verilog::Custom(format!(
-            "{declared}    reg [9:0] all;
+            "{declared}    reg [9:0] lower;
+    reg [9:0] upper;
     reg [511:0] bits1;
     reg [511:0] bits2;
     reg [511:0] bits3;
@@ -103,12 +107,14 @@ impl Logic for Ranks {
             bits2 <= bits1;
             bits3 <= bits2;
             delayed <= bits3;
-            all <= {};
-            total <= all;
+            lower <= {};
+            upper <= {};
+            total <= lower + upper;
 {moves}        end
     end",
             (0..8).map(|k| format!("base{k}[9]")).collect::<Vec<_>>().join(" | "),
-            sum(&all)
+            some(0..4),
+            some(4..8)
         ))
     }
 }

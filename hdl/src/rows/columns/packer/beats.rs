@@ -1,5 +1,6 @@
 //! Beats: when one leaves, with which rows, and of how many bytes.
 
+use super::super::stride::BEAT;
 use super::Packer;
 use drdma_emit::prelude::*;
 
@@ -48,22 +49,22 @@ impl Packer {
     /// Computes the start of the next beat, and the state of the message that is stored.
     #[hdl_gen]
     pub(super) fn start_beat(&mut self) {
-        self.following.start.next = self.whole_next.q.val();
+        self.following.reach.next = self.whole_reach.q.val();
         self.following.thin_rows.next = self.turn.q.val().thin_rows;
         for k in 0..16 {
             self.following.multiple[k].next = self.multiple[k].q.val();
         }
         if self.whole.val() {
-            self.start.d.next = self.whole_next.q.val();
+            self.start.d.next = (self.whole_reach.q.val() - BEAT).get_bits::<10>(0);
             self.whole_rows.d.next = self.following.rows.val();
             self.whole_touched.d.next = self.following.touched.val();
-            self.whole_next.d.next = self.following.ends_at.val();
+            self.whole_reach.d.next = self.following.next_reach.val();
             self.whole_exact.d.next = self.following.exact.val();
         } else if self.beat.val() {
             self.start.d.next = 0.into();
             self.whole_rows.d.next = self.first_rows.q.val();
             self.whole_touched.d.next = self.first_touched.q.val();
-            self.whole_next.d.next = self.first_next.q.val();
+            self.whole_reach.d.next = self.first_reach.q.val();
             self.whole_exact.d.next = self.first_exact.q.val();
         }
         self.open.d.next = self.after.val().open;

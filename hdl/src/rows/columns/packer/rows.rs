@@ -1,5 +1,6 @@
 //! Rows that come.
 
+use super::super::stride::BEAT;
 use super::Packer;
 use drdma_emit::prelude::*;
 
@@ -66,11 +67,11 @@ impl Packer {
                 self.start.d.next = 0.into();
                 self.first_rows.d.next = self.entry_rows.q.val();
                 self.first_touched.d.next = self.entry_touched.q.val();
-                self.first_next.d.next = self.entry_next.q.val();
+                self.first_reach.d.next = self.entry_reach.q.val();
                 self.first_exact.d.next = self.entry_exact.q.val();
                 self.whole_rows.d.next = self.entry_rows.q.val();
                 self.whole_touched.d.next = self.entry_touched.q.val();
-                self.whole_next.d.next = self.entry_next.q.val();
+                self.whole_reach.d.next = self.entry_reach.q.val();
                 self.whole_exact.d.next = self.entry_exact.q.val();
                 for k in 0..16 {
                     self.multiple[k].d.next = self.entry_multiple[k].q.val();
@@ -95,7 +96,7 @@ impl Packer {
     pub(super) fn enter(&mut self) {
         self.entry_free.next = !self.entry_valid.q.val() || self.admit.val();
         self.early_free.next = !self.early_valid.q.val() || self.entry_free.val();
-        self.from_zero.start.next = 0.into();
+        self.from_zero.reach.next = BEAT.into();
         self.from_zero.thin_rows.next = self.early.q.val().thin_rows;
         for k in 0..16 {
             self.from_zero.multiple[k].next = self.early_multiple[k].q.val();
@@ -113,7 +114,7 @@ impl Packer {
             }
             self.entry_rows.d.next = self.from_zero.rows.val();
             self.entry_touched.d.next = self.from_zero.touched.val();
-            self.entry_next.d.next = self.from_zero.ends_at.val();
+            self.entry_reach.d.next = self.from_zero.next_reach.val();
             self.entry_exact.d.next = self.from_zero.exact.val();
         }
         self.bytes.next = bit_cast::<11, 10>(self.context_out.record.val().bytes);

@@ -67,13 +67,13 @@ fn stride_tells_where_every_beat_ends() {
             if row == 4 && start > 0 {
                 continue;
             }
-            model.set("start", start);
+            model.set("reach", start + 64);
             model.set("thin_rows", thin_rows);
             model.eval();
             let end = start + target;
             assert_eq!(model.get("rows"), end / row, "{row} B from {start}");
             assert_eq!(model.get("touched"), end.div_ceil(row), "{row} B from {start}");
-            assert_eq!(model.get("ends_at"), end % row, "{row} B from {start}");
+            assert_eq!(model.get("next_reach"), end % row + 64, "{row} B from {start}");
             assert_eq!(model.get("exact"), u64::from(end % row == 0), "{row} B from {start}");
         }
     }
