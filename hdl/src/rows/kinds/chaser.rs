@@ -164,10 +164,11 @@ pub struct Chaser {
     error: DFF<Bit>,
     /// Number of records of the chain before this one.
     before: DFF<Bits<25>>,
+    /// The same, with this one.
+    count_new: DFF<Bits<25>>,
     ends: Signal<Local, Bit>,
     outside: Signal<Local, Bit>,
     bad: Signal<Local, Bit>,
-    count_new: Signal<Local, Bits<25>>,
     is_oldest: Signal<Local, Bit>,
     held: Signal<Local, Bits<25>>,
     fits: Signal<Local, Bit>,
@@ -176,6 +177,8 @@ pub struct Chaser {
     /// The oldest chain goes on after it has waited.
     resumes: Signal<Local, Bit>,
     waiting: Signal<Local, Bits<25>>,
+    /// In the cycle before, the oldest chain had room for a record, if it was parked.
+    may_resume: DFF<Bit>,
     asks: Signal<Local, Bit>,
     ask_at: Signal<Local, Bits<64>>,
     ask_slot: Signal<Local, Bits<6>>,
@@ -285,11 +288,13 @@ impl Logic for Chaser {
         self.pointer.d.next = self.next_pointer.val();
         self.error.d.next = self.linked.error.val();
         self.before.d.next = self.counts.read_data[0].val();
+        self.count_new.d.next = self.counts.read_data[0].val() + 1;
         if !self.linked.valid.val() {
             self.slot.d.next = self.youngest.q.val().get_bits::<6>(0);
             self.pointer.d.next = self.heads.output.data.val().pointer;
             self.error.d.next = false;
             self.before.d.next = 0.into();
+            self.count_new.d.next = 1.into();
         }
 
         // The pointer is judged.
@@ -300,11 +305,10 @@ impl Logic for Chaser {
         self.bad.next = self.error.q.val()
             || (!self.ends.val()
                 && (self.outside.val() || (self.before.q.val() == self.limit.val())));
-        self.count_new.next = self.before.q.val() + 1;
         self.link_at.next = self.pointer.q.val() + bit_cast::<64, 32>(self.from.q.val());
         self.counts.write_enable.next = self.judges.q.val();
         self.counts.write_address.next = self.slot.q.val();
-        self.counts.write_data.next = self.count_new.val();
+        self.counts.write_data.next = self.count_new.q.val();
         if self.ends.val() {
             self.counts.write_data.next = self.before.q.val();
         }
@@ -324,16 +328,15 @@ impl Logic for Chaser {
 
         // The record's pointer is read, if there is room for what it leads to.
         self.is_oldest.next = self.slot.q.val() == self.oldest_slot.val();
-        self.held.next = self.count_new.val();
+        self.held.next = self.count_new.q.val() - self.taken.q.val();
+        self.fits.next = self.count_new.q.val() < MOST_RECORDS;
         if self.is_oldest.val() {
-            self.held.next = self.count_new.val() - self.taken.q.val();
+            self.fits.next = self.held.val() < MOST_RECORDS;
         }
-        self.fits.next = self.held.val() < MOST_RECORDS;
         self.goes_on.next = self.judges.q.val() && !self.ends.val() && !self.bad.val();
         self.waiting.next = self.count.val() - self.taken.q.val();
-        self.resumes.next = self.has_oldest.val()
+        self.resumes.next = self.may_resume.q.val()
             && self.parked.q.val().get_bit(self.oldest_slot.val().index())
-            && self.waiting.val() < MOST_RECORDS
             && !self.judges.q.val()
             && !self.halt.val();
         if self.judges.q.val() {
@@ -377,6 +380,11 @@ impl Logic for Chaser {
             && self.ended.q.val().get_bit(self.oldest_slot.val().index())
             && ((self.taken.q.val() == self.count.val())
                 || (self.fetches.val() && (self.taken_new.val() == self.count.val())));
+        // No record is added to a chain that is parked.
+        self.may_resume.d.next = self.has_oldest.val()
+            && self.waiting.val() < MOST_RECORDS
+            && !self.leaves.val()
+            && !self.judges.q.val();
         if self.leaves.val() {
             self.oldest.d.next = self.oldest.q.val() + 1;
             self.taken.d.next = 0.into();
@@ -410,6 +418,7 @@ impl Logic for Chaser {
             self.judges.d.next = false;
             self.has_found.d.next = false;
             self.parked.d.next = 0.into();
+            self.may_resume.d.next = false;
             self.was_empty.d.next = true;
         }
     }

@@ -221,6 +221,8 @@ pub struct Kinds<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize
     judged: Signal<Local, Bit>,
     /// A request is replayed, or its last tokens leave.
     sends: DFF<Bit>,
+    /// All tokens of what was replayed had left in the cycle before.
+    was_sent: DFF<Bit>,
     unused_judged: Signal<Local, Bit>,
     #[init(Ram::new(RamStyle::Ultra))]
     lanes: Ram<LANE_BITS, 1, 15>,

@@ -21,6 +21,8 @@ struct Lane {
     kind: Bits<3>,
     /// See [`Planner::bytes`].
     bytes: Bits<32>,
+    /// The same, but not more than [`FAR`].
+    cut: Bits<7>,
     /// See [`Planner::base`].
     base: Bits<64>,
     /// See [`Planner::differs`].
@@ -74,7 +76,6 @@ pub struct Planner {
     /// Bytes of the group up to this lane; more than [`GROUP`] if nothing can join it.
     fill: DFF<Bits<7>>,
     filled: Signal<Local, Bits<8>>,
-    cut: Signal<Local, Bits<7>>,
     joins: Signal<Local, Bit>,
     /// Bytes from a record's start to the lane's end, at most [`FAR`].
     stop: Signal<Local, Bits<8>>,
@@ -106,6 +107,10 @@ impl Logic for Planner {
         self.now.d.next.lane = self.lane.val();
         self.now.d.next.kind = self.kind.val();
         self.now.d.next.bytes = self.bytes.val();
+        self.now.d.next.cut = FAR.into();
+        if self.bytes.val() <= GROUP {
+            self.now.d.next.cut = self.bytes.val().get_bits::<7>(0);
+        }
         self.now.d.next.base = self.base.val();
         self.now.d.next.differs = self.differs.val();
         self.now.d.next.last = self.last.val();
@@ -129,17 +134,19 @@ impl Logic for Planner {
             self.was.next.values = 0.into();
             self.was.next.reach = 0.into();
             self.was.next.skip = LAST_SKIP.into();
+            self.was.next.several = false;
+            self.was.next.many = false;
+            self.was.next.several_followed = false;
+            self.was.next.first_followed = 0.into();
+            self.was.next.leads = true;
             self.run_before.next = 0.into();
         }
-        self.cut.next = bits::<7>(GROUP) + 1;
-        if self.now.q.val().bytes <= GROUP {
-            self.cut.next = self.now.q.val().bytes.get_bits::<7>(0);
-        }
-        self.filled.next = bit_cast::<8, 7>(self.fill.q.val()) + bit_cast::<8, 7>(self.cut.val());
+        self.filled.next =
+            bit_cast::<8, 7>(self.fill.q.val()) + bit_cast::<8, 7>(self.now.q.val().cut);
         self.joins.next =
             self.is_fixed.val() && !self.is_first.val() && (self.filled.val() <= GROUP);
         self.stop.next = bit_cast::<8, 6>(self.now.q.val().base.get_bits::<6>(0))
-            + bit_cast::<8, 7>(self.cut.val());
+            + bit_cast::<8, 7>(self.now.q.val().cut);
         self.reach.next = FAR.into();
         if self.is_fixed.val()
             && !self.now.q.val().base.get_bits::<58>(6).any()
@@ -187,8 +194,17 @@ impl Logic for Planner {
                 self.made.d.next.starts =
                     self.was.val().starts.replace_bit(self.now.q.val().lane.index(), true);
                 self.begin_now.next = self.now.q.val().lane;
+                self.made.d.next.several = !self.is_first.val();
+                self.made.d.next.many = self.was.val().several;
+                if !self.was.val().several {
+                    self.made.d.next.second = self.now.q.val().lane;
+                }
+                // A group of fixed width leads, if it is the first one, and the only one.
+                if self.is_first.val() != self.is_fixed.val() {
+                    self.made.d.next.leads = false;
+                }
                 if self.is_fixed.val() {
-                    self.fill.d.next = self.cut.val();
+                    self.fill.d.next = self.now.q.val().cut;
                 }
             }
             self.begin.d.next = self.begin_now.val();
@@ -217,6 +233,10 @@ impl Logic for Planner {
                 if !self.is_fixed.val() {
                     self.made.d.next.follows =
                         self.was.val().follows.replace_bit(self.now.q.val().lane.index(), true);
+                    self.made.d.next.several_followed = self.was.val().follows.any();
+                    if !self.was.val().follows.any() {
+                        self.made.d.next.first_followed = self.now.q.val().lane;
+                    }
                 }
                 if !self.was.val().only_bits {
                     self.made.d.next.inner =
@@ -238,5 +258,8 @@ impl Logic for Planner {
         self.plan.next.fills = self.fills_pack.whole.val();
         self.plan.next.lasts = self.lasts_pack.whole.val();
         self.plan.next.numbers = self.numbers_pack.whole.val();
+        self.plan.next.leads = self.made.q.val().leads
+            && self.made.q.val().several
+            && (self.fills[0].q.val() <= GROUP);
     }
 }

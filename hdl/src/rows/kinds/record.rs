@@ -271,6 +271,13 @@ pub struct Value {
     pub is_bits: Bit,
     /// With `is_bits`: the bits, the first one lowest; the rest is 0.
     pub bits: Bits<16>,
+    // What is needed of `bytes` early in a cycle; not used for bits.
+    /// The value has bytes.
+    pub some: Bit,
+    /// The value fits a token.
+    pub short: Bit,
+    /// The value fits a token behind its length and, with `leads`, the lanes before it.
+    pub fits: Bit,
     /// The entry, or the table of buffers, leads nowhere.
     pub fails: Bit,
 }
@@ -325,6 +332,19 @@ pub struct Plan {
     pub reach: Bits<7>,
     /// Bytes from a record's start to its first byte in a lane, if `reach` is not more than 64.
     pub skip: Bits<6>,
+    /// There is more than one group.
+    pub several: Bit,
+    /// There are more than two groups.
+    pub many: Bit,
+    /// With `several`: first lane of the second group.
+    pub second: Bits<4>,
+    /// There is more than one group that is followed.
+    pub several_followed: Bit,
+    /// Lane of the first group that is followed; 0 if there is none.
+    pub first_followed: Bits<4>,
+    /// The first group is of fixed width, and has at most 64 bytes. There are further groups, and all of these are bits
+    /// or are followed.
+    pub leads: Bit,
 }
 
 /// See [`Plan::numbers`]: not less than the number of a row's last value, unless 16 lanes have two values each.

@@ -216,6 +216,9 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
             || self.held.q.val().give
             || self.held.q.val().fails
             || self.held.q.val().alone
+            || self.held.q.val().some
+            || self.held.q.val().short
+            || self.held.q.val().fits
             || self.held.q.val().leads;
         self.kept_in.record.next = self.kept_new.val();
         self.waiting.next = self.count.q.val();
@@ -336,6 +339,13 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
         self.value_new.next.fails = false;
         self.value_new.next.alone = false;
         self.value_new.next.leads = self.leads_value.val();
+        self.value_new.next.some = self.kept_out.record.val().bytes.any();
+        self.value_new.next.short = self.kept_out.record.val().bytes <= BEAT;
+        self.value_new.next.fits = self.kept_out.record.val().bytes <= MOST_LED;
+        if self.leads_value.val() {
+            self.value_new.next.fits =
+                self.kept_out.record.val().bytes <= bit_cast::<32, 6>(self.room_of_lead.q.val());
+        }
         self.is_within.next = (self.chunk.q.val() & !(self.all.val() << self.merging.q.val()))
             .any()
             || !self.marking.q.val();
@@ -362,13 +372,19 @@ impl<const LENGTHS: usize, const VALUES: usize> Replay<LENGTHS, VALUES> {
             self.value_new.next.is_fixed = true;
             self.value_new.next.pointer = 0.into();
             self.value_new.next.bytes = bit_cast::<32, 7>(self.leading.q.val().bytes);
+            self.value_new.next.some = true;
+            self.value_new.next.short = true;
         }
         self.values_out.input.valid.next = self.came.q.val();
         self.values_out.input.data.next = self.value_new.val();
         self.values_out.output.join(&mut self.value);
         self.led_room.next = self.room_of_lead.q.val();
         self.led_bytes.next = self.leading.q.val().bytes.get_bits::<6>(0);
-        self.busy.next = self.more.val() || self.came.q.val() || self.values_out.output.valid.val();
+        // Of a request that is replayed as it is judged, a value is left from when it is counted on.
+        self.busy.next = self.more.val()
+            || (self.is_sent.q.val() && (self.from.q.val() != self.count.q.val()))
+            || self.came.q.val()
+            || self.values_out.output.valid.val();
     }
 
     /// The next message's length is read in the next cycle.

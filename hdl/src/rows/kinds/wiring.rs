@@ -110,7 +110,11 @@ impl<const LENGTHS: usize, const RECORDS: usize, const VALUES: usize>
         self.lister.has_room.next = self.replay.has_room.val();
         self.lister.room_for_rows.next = self.room_for_rows.val();
         self.lister.least_rows.next = self.least_rows.val();
-        self.lister.sent.next = !self.replay.busy.val() && self.sender.idle.val();
+        // A register, so that the beginning of a request does not wait for what is known of the last tokens. In the
+        // cycle behind `send`, nothing has begun to be sent.
+        self.was_sent.d.next =
+            !self.replay.busy.val() && self.sender.idle.val() && !self.lister.send.val();
+        self.lister.sent.next = self.was_sent.q.val();
         self.unused_judged.next = self.giver.begun.val()
             || self.sender.length.val().any()
             || self.sender.failed.val()

@@ -63,12 +63,13 @@ mod wiring;
 
 use crate::context::{ConfigWrite, QP};
 use crate::layout::kept::{KeptRecord, KeyBeat};
-use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid};
+use crate::primitive::{Flatten, Join, PromptFifo, ReadySlice, Restore, Skid, StreamSkid};
 use crate::request::{DEST_COUNT, DEST_INDEX, FunctionWrite, KeyWrite, LaneKind, SetKinds};
 use crate::rows::columns::record::Counted;
 use crate::rows::expander::Token;
 use crate::rows::kinds::trail::MOST_RECORDS;
 use crate::rows::kinds::{Kinds, Made};
+use crate::shell::host_read::HostReadBeat;
 use beats::Beats;
 use drdma_emit::prelude::*;
 use fetch::Fetch;
@@ -311,6 +312,8 @@ pub struct Sequencer {
     rows: Rows,
     walker: Walker,
     kinds: Kinds<KINDS_LENGTHS, KINDS_RECORDS, KINDS_VALUES>,
+    /// Cuts the path from the partitioner to what is found in the answers.
+    kinds_beats: StreamSkid<HostReadBeat>,
     /// Number of requests whose end is planned and whose last token has not left.
     ends: DFF<Bits<9>>,
     end_planned: Signal<Local, Bit>,

@@ -86,7 +86,8 @@ pub const BOUNDS_BITS: usize = 129;
 /// A write takes effect 3 cycles later, on `steps` 6 cycles later. A read delivers in the next cycle.
 ///
 /// # Inputs
-/// `lane_write`, `set_write`, `dest_write` (the decoder's), `dest_read`, `set_read` (entries to read).
+/// `lane_write`, `set_write`, `dest_write` (the decoder's), `dest_read`, `qp_read`, `set_read`,
+/// `extent_read` (entries to read).
 ///
 /// # Outputs
 /// `dest_info`, `set_info`, `bounds`, `span`, `steps`, `overlaps`; `length_*`, writes for the beat cutter.
@@ -130,12 +131,16 @@ pub struct Tables {
     pub dest_write_qp: Signal<In, Bits<QP>>,
     /// Place of the destination to read.
     pub dest_read: Signal<In, Bits<10>>,
-    /// Queue pair of the destination `dest_read`, in the same cycle.
+    /// Place of the destination whose queue pair is read.
+    pub qp_read: Signal<In, Bits<10>>,
+    /// Queue pair of the destination `qp_read`, in the same cycle.
     pub dest_qp: Signal<Out, Bits<QP>>,
     /// The destination that `dest_read` named in the cycle before.
     pub dest_info: Signal<Out, DestInfo>,
     /// Number of the set to read.
     pub set_read: Signal<In, Bits<11>>,
+    /// Number of the set whose `span`, `steps` and `overlaps` are read.
+    pub extent_read: Signal<In, Bits<11>>,
     /// The set that `set_read` named in the cycle before.
     pub set_info: Signal<Out, SetInfo>,
     /// Range of that set's valid pointers.
@@ -211,7 +216,7 @@ impl Logic for Tables {
         self.dest_qps.write_enable.next = self.dest_write_valid.val();
         self.dest_qps.write_address.next = self.dest_write_dest.val();
         self.dest_qps.write_data.next = self.dest_write_qp.val();
-        self.dest_qps.read_address[0].next = self.dest_read.val();
+        self.dest_qps.read_address[0].next = self.qp_read.val();
         self.dest_qp.next = self.dest_qps.read_data[0].val();
 
         self.set_in.record.next = self.set_write_info.val();
@@ -304,7 +309,7 @@ impl Logic for Tables {
         self.spans.write_address.next = self.lane_set.q.val();
         self.spans.write_data.next = self.new_span.val();
         self.spans.read_enable.next = true;
-        self.spans.read_address.next = self.set_read.val();
+        self.spans.read_address.next = self.extent_read.val();
         self.span.next = self.spans.read_data.val();
         self.groups.lane_valid.next = self.lane_write_valid.val();
         self.groups.lane_set.next = self.lane_write_set.val();
@@ -312,7 +317,7 @@ impl Logic for Tables {
         self.groups.lane_base.next = self.lane_write_base.val();
         self.groups.lane_step.next = self.lane_write_step.val();
         self.groups.lane_len.next = self.lane_write_len.val();
-        self.groups.set_read.next = self.set_read.val();
+        self.groups.set_read.next = self.extent_read.val();
         self.steps.next = self.groups.steps.val();
         self.overlaps.next = self.groups.overlaps.val();
         self.length.next.lane = self.lane_len.q.val();

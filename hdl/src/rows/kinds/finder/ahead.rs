@@ -28,9 +28,9 @@ impl<const RECORDS: usize> Finder<RECORDS> {
             self.is_tagged.val() && self.present.q.val().get_bit(self.slot.val().index());
         self.is_unread.next =
             self.is_tagged.val() && self.failed.q.val().get_bit(self.slot.val().index());
-        self.is_lost.next = !self.hits.val()
-            && !self.is_unread.val()
-            && !(self.is_tagged.val() && self.asked.q.val().get_bit(self.slot.val().index()));
+        self.in_use.next = self.present.q.val() | self.failed.q.val() | self.asked.q.val();
+        self.is_lost.next =
+            !self.is_tagged.val() || !self.in_use.val().get_bit(self.slot.val().index());
 
         self.unread.d.next = self.is_unread.val() && !self.seen.q.val();
         self.lost.d.next = self.is_lost.val() && !self.seen.q.val();

@@ -36,8 +36,9 @@ impl<const RECORDS: usize> Finder<RECORDS> {
     /// Decides which blocks advance in this cycle, and whether the line of a further one is read.
     #[hdl_gen]
     pub(super) fn look_at_block(&mut self) {
+        self.word_behind_row.next = self.word.q.val() & (self.word.q.val() - 1);
         self.over.next = (!self.known.q.val() && !self.links.q.val())
-            || (!self.is_pointers.val() && !self.lowest.any.val());
+            || (!self.is_pointers.val() && !self.has_rows.q.val());
         self.may_find.next = self.on.val()
             && !self.chases.val()
             && !self.replays.q.val()
@@ -46,7 +47,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         self.empties.next = self.may_find.val()
             && self.ahead.val()
             && !self.is_pointers.val()
-            && !(self.word.q.val() & (self.word.q.val() - 1)).any();
+            && !self.word_behind_row.val().any();
         self.next_leaves.next = self.next_valid.q.val()
             && self.on.val()
             && (!self.chases.val() || self.chaser.head.ready.val())

@@ -43,6 +43,7 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
         }
 
         self.run_on();
+        self.word_from.next = self.from.val().word;
         if self.open.val() {
             self.replays.d.next = self.is_chain.val() && self.trail.kept.val();
             self.record_valid.d.next = false;
@@ -56,6 +57,7 @@ impl<const RECORDS: usize> Logic for Finder<RECORDS> {
             self.next_lane.d.next = self.from.val().lane;
             self.known.d.next = self.from.val().known;
             self.word.d.next = self.from.val().word;
+            self.has_rows.d.next = self.word_from.val().any();
             self.word_block.d.next = self.from.val().block - 1;
             self.passed.d.next = self.from.val().before;
             if self.fresh.val() {

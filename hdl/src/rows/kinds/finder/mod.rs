@@ -294,6 +294,8 @@ pub struct Finder<const RECORDS: usize> {
     hits: Signal<Local, Bit>,
     is_unread: Signal<Local, Bit>,
     is_lost: Signal<Local, Bit>,
+    /// Slots that have windows.
+    in_use: Signal<Local, Bits<64>>,
     /// The window of the next block was found to be present.
     seen: DFF<Bit>,
     /// The window of the next block could not be read.
@@ -358,6 +360,11 @@ pub struct Finder<const RECORDS: usize> {
     // The current block: one of its rows leaves in each cycle.
     known: DFF<Bit>,
     word: DFF<Bits<64>>,
+    /// `word` has rows: kept, because much depends on it.
+    has_rows: DFF<Bit>,
+    word_from: Signal<Local, Bits<64>>,
+    /// `word` without the next row.
+    word_behind_row: Signal<Local, Bits<64>>,
     word_block: DFF<Bits<33>>,
     word_behind: DFF<Bit>,
     passed: DFF<Bits<25>>,

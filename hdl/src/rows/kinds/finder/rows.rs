@@ -92,6 +92,7 @@ impl<const RECORDS: usize> Finder<RECORDS> {
         if self.loads.val() {
             self.known.d.next = true;
             self.word.d.next = self.next_word.q.val();
+            self.has_rows.d.next = self.next_word.q.val().any();
             self.word_block.d.next = self.next_block.q.val();
             self.word_behind.d.next = self.next_behind.q.val();
             self.passed.d.next = 0.into();
@@ -132,7 +133,8 @@ impl<const RECORDS: usize> Finder<RECORDS> {
                 self.row_at.d.next = self.found.val();
                 self.row_valid.d.next = !self.over.val();
                 if !self.over.val() && !self.loads.val() {
-                    self.word.d.next = self.word.q.val() & (self.word.q.val() - 1);
+                    self.word.d.next = self.word_behind_row.val();
+                    self.has_rows.d.next = self.word_behind_row.val().any();
                 }
             } else if self.known.q.val() {
                 // The next pointer of the list waits until the chain has ended; see `over`.

@@ -1,5 +1,6 @@
 //! The range that an entry leads to, and its key.
 
+use super::super::giver::BEAT;
 use super::super::record::{BYTES, LENGTH, VALUE};
 use super::{Follower, KEY, LENGTH_BYTES};
 use crate::request::{BITS, DICTIONARY, FIXED, OFFSETS, VIEWS};
@@ -105,6 +106,9 @@ impl Follower {
             self.value_new.next.weight =
                 bit_cast::<33, 32>(self.late[KEY - 1].q.val().bytes) + LENGTH_BYTES;
         }
+        self.value_new.next.some = self.late[KEY - 1].q.val().bytes.any();
+        self.value_new.next.short = self.late[KEY - 1].q.val().bytes <= BEAT;
+        self.value_new.next.fits = self.late[KEY - 1].q.val().bytes <= BEAT - LENGTH_BYTES;
         // The length and the bytes of a value may be two values.
         self.value_new.next.alone = false;
         self.value_new.next.leads = false;

@@ -44,12 +44,9 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
             self.told_now.next = self.lengths.read_data.val().get_bits::<32>(0);
             self.ends_now.next = self.lengths.read_data.val().get_bit(END_BIT);
         }
-        if self.replays.val() {
-            self.told_now.next = self.replayed_length.val();
-        }
         self.most.next = bit_cast::<33, 32>(self.limit.q.val());
         if self.value.give.val() && self.is_write.q.val() {
-            // The length is 0 in the entry for the end of a destination.
+            // The length is 0 in the entry for the end of a destination. What is replayed is not compared.
             self.most.next = bit_cast::<33, 32>(self.told_now.val());
         }
         // Computed beside the sum, so that the summand need not be selected before.
@@ -73,7 +70,8 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
         if self.replays.val() {
             self.exceeds.next = false;
         }
-        self.length.next = self.sum_new.val().get_bits::<32>(0);
+        // That of a message that ends, when no bits wait any more.
+        self.length.next = self.weighed.val().get_bits::<32>(0);
     }
 
     /// Adds the value's bytes to those of the message.

@@ -43,8 +43,8 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
         if !self.value.give.val() {
             self.done.next = true;
             self.sum_of_all.d.next =
-                self.sum_of_all.q.val() + bit_cast::<TOTAL, 33>(self.sum_new.val());
-            self.told.d.next = self.sum_new.val().get_bits::<32>(0);
+                self.sum_of_all.q.val() + bit_cast::<TOTAL, 34>(self.weighed.val());
+            self.told.d.next = self.weighed.val().get_bits::<32>(0);
             if self.over.q.val() || self.exceeds.val() {
                 self.long.d.next = true;
             }

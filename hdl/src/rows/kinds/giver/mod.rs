@@ -124,6 +124,8 @@ pub struct Giver<const LENGTHS: usize> {
     // The value, and the rest of a value that is being sent.
     more: DFF<Bit>,
     rest: DFF<Bits<32>>,
+    /// The rest fits a token.
+    rest_short: DFF<Bit>,
     rest_at: DFF<Bits<64>>,
     bytes: Signal<Local, Bits<32>>,
     at: Signal<Local, Bits<64>>,
@@ -214,7 +216,7 @@ impl<const LENGTHS: usize> Logic for Giver<LENGTHS> {
         self.counts.next = false;
         self.lengths.write_lanes.next = 0.into();
         self.lengths.write_address.next = self.number.q.val();
-        self.lengths.write_data.next = bit_cast::<LENGTH, 33>(self.sum_new.val());
+        self.lengths.write_data.next = bit_cast::<LENGTH, 33>(self.weighed.val().get_bits::<33>(0));
         self.look_at_standing();
         // The last bits of a column make a byte before the column ends.
         if self.works.val()

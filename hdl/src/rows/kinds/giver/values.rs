@@ -19,15 +19,17 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
             self.bytes.next = self.rest.q.val();
             self.at.next = self.rest_at.q.val();
         }
-        self.final_piece.next = self.bytes.val() <= BEAT;
+        self.final_piece.next = self.value.short.val();
+        if self.more.q.val() {
+            self.final_piece.next = self.rest_short.q.val();
+        }
         self.led.next = 0.into();
         self.room.next = BEHIND_LENGTH.into();
         if self.value.leads.val() {
             self.led.next = self.led_bytes.val();
             self.room.next = self.led_room.val();
         }
-        self.fits.next = (self.value.bytes.val() <= bit_cast::<32, 6>(self.room.val()))
-            || self.value.alone.val();
+        self.fits.next = self.value.fits.val() || self.value.alone.val();
         self.out_new.next.set = self.value.set.val();
         self.out_new.next.first = self.value.first.val();
         self.out_new.next.last = self.value.lane.val();
@@ -55,6 +57,9 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
         self.out_new.next.message_bytes = 0.into();
         if !self.started.q.val() && self.is_write.q.val() {
             self.out_new.next.message_bytes = self.told_now.val();
+            if self.replays.val() {
+                self.out_new.next.message_bytes = self.replayed_length.val();
+            }
         }
         self.out_new.next.chunk_start = self.chunk_start.q.val();
         self.out_new.next.chunk_blocks = 0.into();
@@ -88,7 +93,7 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
             self.done.next = self.value.is_bits.val() || !self.flushes.val();
         } else if !self.more.q.val() && (self.flushes.val() || self.value.has_length.val()) {
             self.give_made();
-        } else if !self.bytes.val().any() {
+        } else if !self.more.q.val() && !self.value.some.val() {
             // Bytes of a value of no length, which was sent before.
             self.done.next = true;
         } else {
@@ -131,7 +136,7 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
                 + bit_cast::<7, 6>(self.led.val())
                 + LENGTH_BYTES;
         }
-        self.out_new.next.lead = self.value.bytes.val().any() && self.room.val().any();
+        self.out_new.next.lead = self.value.some.val() && self.room.val().any();
         if self.value.leads.val() {
             self.out_new.next.first = 0.into();
             self.out_new.next.piece = false;
@@ -146,6 +151,8 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
         if self.emits.val() {
             self.more.d.next = !self.fits.val();
             self.rest.d.next = self.value.bytes.val() - bit_cast::<32, 6>(self.room.val());
+            self.rest_short.d.next =
+                self.value.bytes.val() <= bit_cast::<32, 6>(self.room.val()) + BEAT;
             self.rest_at.d.next = self.value.pointer.val() + bit_cast::<64, 6>(self.room.val());
         }
     }
@@ -170,6 +177,7 @@ impl<const LENGTHS: usize> Giver<LENGTHS> {
         if self.free.val() {
             self.more.d.next = !self.final_piece.val();
             self.rest.d.next = self.bytes.val() - BEAT;
+            self.rest_short.d.next = self.bytes.val() <= 2 * BEAT;
             self.rest_at.d.next = self.at.val() + BEAT;
         }
     }

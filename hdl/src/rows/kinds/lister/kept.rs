@@ -4,7 +4,6 @@
 //! is not judged ahead, or no further, if it is found that its values are not kept, that it has chains, or that a
 //! region has many rows: the request before ends only when its successor is judged.
 
-use super::super::giver::BEAT;
 use super::{KEPT_LOG_CHUNK, LOG_ROWS_OF_TURN, Lister, ListerPhase, ListerState, MOST_AHEAD};
 use crate::request::BITMAPPED;
 use drdma_emit::prelude::*;
@@ -45,13 +44,9 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     pub(super) fn look_at_lead(&mut self) {
         self.lead_now.next.lane = self.plan_now.val().lasts.get_bits::<4>(0);
         self.lead_now.next.bytes = self.plan_now.val().fills.get_bits::<7>(0);
-        self.kept_groups.next =
-            self.plan_now.val().starts & (self.plan_now.val().follows | self.plan_now.val().bits);
         self.lead_now.next.exists = (self.set_info.val().kind == BITMAPPED)
             && (self.head.q.val().sets == 1)
-            && self.kept_groups.val().any()
-            && ((self.plan_now.val().starts ^ self.kept_groups.val()) == 1)
-            && (self.lead_now.val().bytes <= BEAT);
+            && self.plan_now.val().leads;
         self.lead.next = self.lead_of_all.q.val();
         self.keeping.next = self.asks_all.q.val()
             && self.judging.val()
@@ -123,11 +118,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
     /// Ends the request, or what is judged ahead of it.
     #[hdl_gen]
     pub(super) fn finish(&mut self) {
-        if self.quiet.val()
-            && !self.finder.busy.val()
-            && !self.finder.pending.val()
-            && !self.restarts.val()
-            && (!self.is_sent.q.val() || self.sent.val())
+        if self.rests.q.val() && !self.restarts.val() && (!self.is_sent.q.val() || self.sent.val())
         {
             if self.abandons.q.val() {
                 self.abandons.d.next = false;

@@ -269,8 +269,6 @@ pub struct Lister<const RECORDS: usize> {
     has_lead: DFF<Bit>,
     /// The first group of each row is not asked for.
     leads: Signal<Local, Bit>,
-    /// The groups of a row that are bits or are followed.
-    kept_groups: Signal<Local, Bits<16>>,
     /// Groups are asked for that are sent, or are kept to be sent.
     gives: Signal<Local, Bit>,
     /// The request that is judged has not been started.
@@ -328,6 +326,8 @@ pub struct Lister<const RECORDS: usize> {
     is_long: Signal<Local, Bit>,
     /// Something has failed where destinations are judged in turns: all are judged anew, one after the other.
     restarts: Signal<Local, Bit>,
+    /// The walk has ended, and nothing of it was under way in the cycle before.
+    rests: DFF<Bit>,
     /// Binary logarithm of the rows of a chunk that would have fitted the last request in turns.
     log_last: DFF<Bits<4>>,
     log_kept: Signal<Local, Bits<4>>,
@@ -464,7 +464,8 @@ pub struct Lister<const RECORDS: usize> {
     plan_behind: Restore<Plan, PLAN_BITS>,
     region_behind: Signal<Local, Bits<4>>,
     groups_behind: Signal<Local, Bits<16>>,
-    lowest_behind: FirstSet<16, 4>,
+    first_behind: Signal<Local, Bits<4>>,
+    is_last_behind: Signal<Local, Bit>,
     unused_plan: Signal<Local, Bit>,
     plan_in: Flatten<Plan, PLAN_BITS>,
     plan_out: Restore<Plan, PLAN_BITS>,
@@ -476,7 +477,8 @@ pub struct Lister<const RECORDS: usize> {
     /// Groups of a row to be asked for, each by its first lane.
     groups: DFF<Bits<16>>,
     groups_new: Signal<Local, Bits<16>>,
-    lowest: FirstSet<16, 4>,
+    first_new: Signal<Local, Bits<4>>,
+    is_last_new: Signal<Local, Bit>,
     /// First of these groups.
     first_group: DFF<Bits<4>>,
     /// Current group.
@@ -503,7 +505,7 @@ pub struct Lister<const RECORDS: usize> {
     /// Places whose lines were asked for the next request.
     has_early: DFF<Bits<4>>,
     load_lanes: Signal<Local, Bits<16>>,
-    /// Regions whose lanes of bits are those whose lines were asked for last.
+    /// Regions whose lanes of bits, rows and first bits are those of the lines that were asked for last.
     same: DFF<Bits<16>>,
     is_loaded: Signal<Local, Bit>,
     /// The lines of the region's first block are asked for before its walk.

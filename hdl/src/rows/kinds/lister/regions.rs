@@ -76,10 +76,13 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.plans.read_address[1].next = self.region_behind.val();
         self.plan_behind.bits.next = self.plans.read_data[1].val();
         self.groups_behind.next = self.plan_behind.record.val().follows;
+        self.first_behind.next = self.plan_behind.record.val().first_followed;
+        self.is_last_behind.next = !self.plan_behind.record.val().several_followed;
         if self.gives.val() {
             self.groups_behind.next = self.plan_behind.record.val().starts;
+            self.first_behind.next = 0.into();
+            self.is_last_behind.next = !self.plan_behind.record.val().several;
         }
-        self.lowest_behind.bits.next = self.groups_behind.val();
         self.unused_plan.next = self.plan_behind.record.val().bits.any()
             || self.plan_behind.record.val().fills.any()
             || self.plan_behind.record.val().lasts.any()
@@ -94,20 +97,29 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             || self.plan_behind.record.val().values.any()
             || self.plan_behind.record.val().reach.any()
             || self.plan_behind.record.val().skip.any()
+            || self.plan_behind.record.val().leads
+            || self.plan_behind.record.val().second.any()
+            || self.plan_behind.record.val().many
             || self.plan_now.val().same_bits;
         self.last_of_set.next =
             bit_cast::<5, 4>(self.lane.q.val()) + 1 == self.set_info.val().lanes;
         self.groups_new.next = self.plan_now.val().follows;
-        if self.gives.val() {
-            self.groups_new.next = self.plan_now.val().starts;
-        }
+        self.first_new.next = self.plan_now.val().first_followed;
+        self.is_last_new.next = !self.plan_now.val().several_followed;
         if self.leads.val() {
-            self.groups_new.next = self.kept_groups.val();
+            // All groups but the first one are bits, or are followed.
+            self.groups_new.next = self.plan_now.val().starts.replace_bit(0, false);
+            self.first_new.next = self.plan_now.val().second;
+            self.is_last_new.next = !self.plan_now.val().many;
+        } else if self.gives.val() {
+            self.groups_new.next = self.plan_now.val().starts;
+            self.first_new.next = 0.into();
+            self.is_last_new.next = !self.plan_now.val().several;
         }
-        self.lowest.bits.next = self.groups_new.val();
         // The groups without their first one.
-        self.left_new.next = self.groups_new.val() & (self.groups_new.val() - 1);
-        self.left_behind.next = self.groups_behind.val() & (self.groups_behind.val() - 1);
+        self.left_new.next = self.groups_new.val().replace_bit(self.first_new.val().index(), false);
+        self.left_behind.next =
+            self.groups_behind.val().replace_bit(self.first_behind.val().index(), false);
         self.left_after.next = self.left.q.val() & (self.left.q.val() - 1);
         self.following.bits.next = self.left.q.val();
         self.last_group.next = self.by_lane.val() || self.is_last.q.val();
@@ -193,10 +205,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         // Destinations with the same columns of bits share their lines.
         self.is_loaded.next = self.has_loaded.q.val().get_bit(self.slot.val().index())
             && self.same.q.val().get_bit(self.region_index.val().index())
-            && (self.loaded_out.record.val().region == self.region_index.val())
-            && (self.loaded_out.record.val().count == self.set_info.val().count)
-            && (self.loaded_out.record.val().first == self.set_kinds.val().first)
-            && (self.loaded_out.record.val().bits == self.plan_now.val().bits);
+            && (self.loaded_out.record.val().region == self.region_index.val());
         self.lacks.next = self.has_row.val()
             && self.gives.val()
             && self.asks.val()
@@ -312,11 +321,11 @@ impl<const RECORDS: usize> Lister<RECORDS> {
         self.domain.d.next = self.set_kinds.val().pd;
         self.lane.d.next = 0.into();
         self.groups.d.next = self.groups_new.val();
-        self.first_group.d.next = self.lowest.index.val();
-        self.group.d.next = self.lowest.index.val();
+        self.first_group.d.next = self.first_new.val();
+        self.group.d.next = self.first_new.val();
         self.first_left.d.next = self.left_new.val();
         self.left.d.next = self.left_new.val();
-        self.is_last.d.next = !self.left_new.val().any();
+        self.is_last.d.next = self.is_last_new.val();
         self.state.d.next = ListerState::Rows;
         self.take_value();
         // A region's plan is made once, not for each message. A region without rows needs none.
@@ -361,6 +370,14 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             if self.surveys_on.val() {
                 self.state.d.next = ListerState::Survey;
             }
+            // Found here, because the rows must know early in their cycles whether their lines are present.
+            self.same.d.next = self.same.q.val().replace_bit(
+                self.region_index.val().index(),
+                self.same.q.val().get_bit(self.region_index.val().index())
+                    && (self.loaded_out.record.val().count == self.set_info.val().count)
+                    && (self.loaded_out.record.val().first == self.set_kinds.val().first)
+                    && (self.loaded_out.record.val().bits == self.plan_now.val().bits),
+            );
             // The lines of bits of the first block are read with the lists, before it is known whether the block has
             // rows that are wanted.
             if self.keeping.val() && self.is_large.val() && self.plan_now.val().follows.any() {

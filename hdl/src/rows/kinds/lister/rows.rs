@@ -136,11 +136,11 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && !self.counts.val()
         {
             self.groups.d.next = self.groups_behind.val();
-            self.first_group.d.next = self.lowest_behind.index.val();
-            self.group.d.next = self.lowest_behind.index.val();
+            self.first_group.d.next = self.first_behind.val();
+            self.group.d.next = self.first_behind.val();
             self.first_left.d.next = self.left_behind.val();
             self.left.d.next = self.left_behind.val();
-            self.is_last.d.next = !self.left_behind.val().any();
+            self.is_last.d.next = self.is_last_behind.val();
             self.region.d.next = bit_cast::<5, 4>(self.region_behind.val());
             self.set.d.next = self.set.q.val() + 1;
             if self.last_region.val() {

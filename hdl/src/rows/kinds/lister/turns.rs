@@ -72,10 +72,13 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && !self.head.q.val().column_order
             && (self.dests_now.val() <= MOST_CHECK_TURNS)
             && (!self.head.q.val().is_write || self.keeps_now.val());
-        self.restarts.next = (self.state.q.val() == ListerState::Finish)
+        // In this state, nothing begins that is not under way.
+        self.rests.d.next = (self.state.q.val() == ListerState::Finish)
             && self.quiet.val()
             && !self.finder.busy.val()
-            && !self.finder.pending.val()
+            && !self.finder.pending.val();
+        self.restarts.next = (self.state.q.val() == ListerState::Finish)
+            && self.rests.q.val()
             && self.judging.val()
             && self.turns.q.val()
             && !self.abandons.q.val()

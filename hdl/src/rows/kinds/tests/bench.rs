@@ -194,7 +194,9 @@ impl<const RECORDS: usize, const VALUES: usize> Logic for WithTables<RECORDS, VA
         self.dest_info.next.column_order = self.dest.column_order.val();
         self.tables.dest_write_info.next = self.dest_info.val();
         self.tables.dest_read.next = self.kinds.dest_read.val();
+        self.tables.qp_read.next = self.kinds.dest_read.val();
         self.tables.set_read.next = self.kinds.set_read.val();
+        self.tables.extent_read.next = self.kinds.set_read.val();
         self.kinds.dest_info.next = self.tables.dest_info.val();
         self.kinds.set_info.next = self.tables.set_info.val();
         self.kinds.bounds.next = self.tables.bounds.val();

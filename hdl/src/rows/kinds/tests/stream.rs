@@ -1,10 +1,13 @@
 //! Tests of requests that are sent as they are judged.
 
 use super::turns::{STRINGS, Table};
-use super::{Around, BASE, Walked, expected, library, many};
+use super::{ALL, Around, BASE, Destination, Walked, expected, library, many};
 use drdma_abi::completion::Status;
 use drdma_abi::work_request::Opcode;
+use drdma_semantics::kinds::{Kinds, Selection};
 use drdma_semantics::memory::{HostMemory, Segments};
+use drdma_semantics::region::Region;
+use drdma_semantics::request::Request;
 use drdma_verilated::testbench::STALLS;
 
 /// Two columns of 8 B and nine of bits: rows of 18 B.
@@ -95,6 +98,43 @@ fn lines_that_come_late_or_soon_are_those_of_their_rows() {
             walk(&mut around, &table, false);
             let table = Table { rows: 3500, columns, destinations: 3, of: third, ..FLAT };
             walk(&mut around, &table, false);
+        }
+    }
+}
+
+/// Destinations with the same columns of bits share their lines only where they have the same rows: those of fewer rows
+/// lack lines that others need.
+#[test]
+fn destinations_share_lines_of_bits_where_their_rows_are_the_same() {
+    let library = library();
+    let (like, mut memory, at) = Table { rows: 700, ..FLAT }.make();
+    let entries = &like.partitioned.as_ref().unwrap().entries;
+    // Most rows, or those of them that are in the first block.
+    for number in 0..2 {
+        memory[at + 100 * number..][..100].fill(0);
+        let rows = 10..[700, 510][number];
+        rows.for_each(|row| memory[at + 100 * number + row / 8] |= 1 << (row % 8));
+    }
+    let destination = |&(list, rows, first): &(u64, u32, u8)| {
+        let bitmap = BASE + at as u64 + 100 * list;
+        let rows = Selection::Bitmap { bitmap, first, rows, lkey: ALL };
+        let regions = vec![Region::Kinds(Kinds { rows, entries: entries.clone() })];
+        Destination { partition: 0, regions, ..like.destinations[0].clone() }
+    };
+    let rows = [(0, 40, 0), (0, 690, 0), (0, 690, 0), (0, 40, 0), (0, 690, 0)];
+    let first = [(1, 690, 3), (0, 690, 0), (1, 690, 7), (0, 690, 2)];
+    let both = [(0, 40, 5), (0, 690, 5), (1, 690, 0), (0, 40, 0)];
+    for (seed, lists) in [&rows[..], &first, &both].into_iter().enumerate() {
+        let destinations: Vec<_> = lists.iter().map(destination).collect();
+        let request = Request { partitioned: None, destinations, ..like.clone() };
+        let mut around = Around::new(&library, seed as u64);
+        around.memory = Segments::new().with(BASE, memory.clone());
+        let messages = expected(&request, false, &around.memory).unwrap();
+        let walked = around.walk(&request, false);
+        assert_eq!(walked.status, (0, 0), "{lists:?}");
+        for (number, (given, messages)) in walked.given.iter().zip(messages).enumerate() {
+            let all: Vec<_> = messages.into_iter().map(|bytes| (0, bytes)).collect();
+            assert!(given.messages == all, "{lists:?}, destination {number}");
         }
     }
 }

@@ -217,6 +217,10 @@ pub struct Plan {
     partitioned: DFF<Bit>,
     apart: DFF<Bit>,
     kinds: DFF<Bit>,
+    /// In the cycle before, all requests before this one had left.
+    kinds_may_start: DFF<Bit>,
+    /// The request with kinds was done in the cycle before.
+    kinds_ended: DFF<Bit>,
     /// The current destination has no more turns.
     passed: Signal<Local, Bit>,
     /// Address at which findings about the set are kept: the set's number, or the destination's for a partitioned

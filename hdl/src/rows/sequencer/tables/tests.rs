@@ -97,6 +97,7 @@ fn write(
 fn read(model: &mut Model, set: u64) -> (u64, (Option<u64>, bool)) {
     (0..6).for_each(|_| model.cycle());
     model.set("set_read", set);
+    model.set("extent_read", set);
     model.cycle();
     model.settle();
     let steps = Some(model.get("steps")).filter(|&steps| steps != 2047);

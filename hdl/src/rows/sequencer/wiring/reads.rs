@@ -148,14 +148,15 @@ impl Sequencer {
         self.key_beats.beat.join(&mut self.key_beat);
         self.kinds.record.join(&mut self.record);
         self.for_columns.next = self.partitioner.output.purpose.val().column;
-        self.kinds.beat.valid.next =
+        self.kinds_beats.input.valid.next =
             self.partitioner.output.valid.val() && self.plan.kinds_busy.val();
-        self.kinds.beat.data.next = self.partitioner.output.data.val();
-        self.kinds.beat.last.next = self.partitioner.output.purpose.val().last;
-        self.kinds.beat.error.next = self.partitioner.output.error.val();
+        self.kinds_beats.input.data.next.data = self.partitioner.output.data.val();
+        self.kinds_beats.input.data.next.last = self.partitioner.output.purpose.val().last;
+        self.kinds_beats.input.data.next.error = self.partitioner.output.error.val();
+        self.kinds_beats.output.join(&mut self.kinds.beat);
         self.partitioner.output.ready.next = self.selector.in_ready.val();
         if self.plan.kinds_busy.val() {
-            self.partitioner.output.ready.next = self.kinds.beat.ready.val();
+            self.partitioner.output.ready.next = self.kinds_beats.input.ready.val();
         } else if self.for_columns.val() {
             self.partitioner.output.ready.next = self.answers.in_ready.val();
         }

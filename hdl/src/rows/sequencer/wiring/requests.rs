@@ -44,6 +44,9 @@ impl Sequencer {
         self.tables.dest_write_dest.next = self.dest_write_dest.val();
         self.tables.dest_write_info.next = self.dest_info.val();
         self.tables.dest_write_qp.next = self.dest_write_qp.val();
+        // The plan alone looks at the states of queue pairs, and at the extents of rows.
+        self.tables.extent_read.next = self.plan.set_read.val();
+        self.tables.qp_read.next = self.plan.dest_read.val();
         self.error_next.next = self.tables.dest_qp.val();
         self.tables.dest_read.next = self.plan.dest_read.val();
         self.tables.set_read.next = self.plan.set_read.val();

@@ -107,7 +107,8 @@ impl Sequencer {
             self.token_in.record.next = self.kinds.token.val();
             self.tokens.in_valid.next = self.kinds.token_valid.val();
         }
-        self.kinds.token_ready.next = self.tokens.in_ready.val() && self.plan.kinds_busy.val();
+        // It offers no token while it is not busy.
+        self.kinds.token_ready.next = self.tokens.in_ready.val();
         self.tokens.in_data.next = self.token_in.bits.val();
         self.beats.token_ready.next = self.tokens.in_ready.val() && !self.plan.kinds_busy.val();
         self.token.valid.next = self.tokens.out_valid.val();

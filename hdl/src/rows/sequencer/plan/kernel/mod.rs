@@ -67,6 +67,9 @@ impl Logic for Plan {
             && self.request_kinds.val()
             && !self.request_status.val().any()
             && self.request_dests.val().any();
+        // Nothing can follow what has left: this state adds nothing.
+        self.kinds_may_start.d.next =
+            (self.state.q.val() == PlanState::Kinds) && self.drained.val() && self.free.val();
         self.kinds_forget.next = false;
         self.kinds_slot.next = self.slot.q.val();
         self.kinds_dests.next = self.dests.q.val();
@@ -191,16 +194,20 @@ impl Logic for Plan {
             PlanState::LoadWait => self.await_walker(),
             PlanState::Kinds => {
                 self.index.d.next = 0.into();
-                self.kinds_start.next = self.drained.val() && self.free.val();
+                self.kinds_ended.d.next = false;
+                self.kinds_start.next = self.kinds_may_start.q.val();
                 if self.kinds_start.val() {
                     self.state.d.next = PlanState::KindsWait;
                 }
             }
             PlanState::KindsWait => {
-                if self.kinds_done.val() {
+                // The status is taken in each cycle, up to the one in which the request is done.
+                self.kinds_ended.d.next = self.kinds_done.val();
+                if self.kinds_ended.q.val() {
+                    self.state.d.next = PlanState::Finish;
+                } else {
                     self.status.d.next = self.kinds_status.val();
                     self.bad_dest.d.next = self.kinds_bad_dest.val();
-                    self.state.d.next = PlanState::Finish;
                 }
             }
             PlanState::Finish => self.finish(),
