@@ -84,7 +84,7 @@ impl Retire {
                 self.leaves.next = !self.open.val();
             } else if self.rings.full.val() {
                 // No room: the request is announced again, behind others.
-                if !self.done.val() {
+                if !self.is_done.q.val() {
                     self.announced.in_valid.next = true;
                     self.announced.in_data.next = self.at_slot.q.val();
                     self.over.next = true;

@@ -10,8 +10,10 @@ impl Logic for Retire {
         self.open();
 
         // Requests that are done.
-        self.announced.in_valid.next = self.done.val();
-        self.announced.in_data.next = self.done_slot.val();
+        self.is_done.d.next = self.done.val();
+        self.is_done_slot.d.next = self.done_slot.val();
+        self.announced.in_valid.next = self.is_done.q.val();
+        self.announced.in_data.next = self.is_done_slot.q.val();
         self.names.read_address[0].next = self.next_slot.q.val();
         self.marks.read_address[0].next = self.next_slot.q.val();
         self.result_slot.next = self.next_slot.q.val();
@@ -71,6 +73,7 @@ impl Logic for Retire {
         if self.rst.val() {
             self.state.d.next = RetireState::Idle;
             self.open_count.d.next = 0.into();
+            self.is_done.d.next = false;
             self.next.d.next = false;
             self.follows.d.next = false;
             self.waits.d.next = false;

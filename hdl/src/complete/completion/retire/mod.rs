@@ -1,7 +1,8 @@
 //! Lets requests that are done leave their queues, in the order in which they were opened.
 //!
 //! A request that is done while an older one of its queue is not is *parked*: it is announced again when the older one
-//! leaves. So every done request is in exactly one place: announced (`done`, or in its FIFO), at work, or parked.
+//! leaves. So every done request is in exactly one place: announced (`done`, or behind it, up to its FIFO's end), at
+//! work, or parked.
 //!
 //! Receipts of receives get places in the same rings, in turns with the requests that are done. If a receipt finds no
 //! room, the host has broken its promise to post receives no faster than it takes completions: the receipt is dropped,
@@ -23,6 +24,7 @@ use drdma_emit::prelude::*;
 use super::RESULT;
 use super::rings::Rings;
 use crate::context::{CQ, INDEX, QP, QUEUE, Table};
+use crate::primitive::RamStyle;
 use crate::primitive::fifo::Fifo;
 use crate::primitive::lutram::Lutram;
 use crate::receive::record::Receipt;
@@ -190,7 +192,12 @@ pub struct Retire {
     record_queue: Signal<Local, Bits<QUEUE>>,
     record_data: Signal<Local, Bits<17>>,
     rings: Rings,
-    announced: Fifo<8, 9, 10>,
+    // `done` of the cycle before, because it is known late.
+    is_done: DFF<Bit>,
+    is_done_slot: DFF<Bits<8>>,
+    /// There is at most one entry for each slot.
+    #[init(Fifo::new(RamStyle::Distributed))]
+    announced: Fifo<8, 8, 9>,
     // The next request.
     next: DFF<Bit>,
     next_slot: DFF<Bits<8>>,

@@ -72,7 +72,7 @@ impl Retire {
             self.parking.write_data.next = 0.into();
             if !self.parking.read_data[0].val().get_bit(0) {
                 self.follows.d.next = false;
-            } else if !self.done.val() {
+            } else if !self.is_done.q.val() {
                 self.follows.d.next = false;
                 self.announced.in_valid.next = true;
                 self.announced.in_data.next = self.follows_slot.q.val();
