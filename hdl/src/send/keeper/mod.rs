@@ -22,8 +22,8 @@
 //! queue pair is read in the next, and it takes effect in the third. A packet, an acknowledgement that is passed on or
 //! covers the oldest packet alone, a packet that is sent again, and a look at a clock take a cycle each; a `sent` item
 //! goes along with an event that sends nothing. A packet or an acknowledgement may follow one of the same queue pair at
-//! once, because the third stage hands the list on; other events of that queue pair are chosen a cycle later. Each is
-//! at the output 3 cycles after it was accepted. An acknowledgement that covers more, or has something sent again,
+//! once, because the third stage hands the list on; other events of that queue pair are chosen a cycle later. An
+//! acknowledgement is at the output 3 cycles after it was accepted, a packet after 4. An acknowledgement that covers more, or has something sent again,
 //! takes 4 cycles more, and 2 for each packet that it covers; a queue pair that is closed or written anew takes 4, and
 //! 2 for each packet that it has; nothing else is done meanwhile. Acknowledgements go before packets; packets that are
 //! sent again take turns with new ones, queue pair by queue pair, and both wait while the packetizer has four packets
@@ -55,7 +55,7 @@
 //! else has anything.
 
 use crate::context::{ConfigWrite, QP, QueuePairIndex, Stamps, Table, TableSelect};
-use crate::primitive::{Flatten, Ram, Restore, StreamFifo};
+use crate::primitive::{Flatten, Ram, Restore, StreamFifo, StreamSkid};
 use crate::request::queue::{Hold, Silence};
 use crate::send::pacer::{PacedPacket, UNITS};
 use crate::send::packetizer::Packet;
@@ -97,7 +97,7 @@ const PRESSED: u64 = 64;
 /// While packets are to be sent again, none is passed on unless the packetizer has fewer than this.
 const FEW: u64 = 4;
 /// Cycles from a list's turn to its next one in `turns`.
-const NEXT_TURN: u64 = 5;
+const NEXT_TURN: u64 = 4;
 /// Value of `rnr_retry` that is not counted down.
 const FOR_EVER: u64 = RNR_FOR_EVER as u64;
 /// Cycles in 10 us.
@@ -280,12 +280,19 @@ pub struct Keeper {
     quit_index: Signal<Local, Bits<QP>>,
     quit_data: Signal<Local, Bits<1>>,
     /// Queue pairs that have packets of their lists to send, each at most once.
+    #[init(StreamFifo::prompt())]
     turns: StreamFifo<QueuePairIndex, QP, 13>,
+    /// The queue pairs whose turns are next: which event is chosen is known late.
+    next_turns: StreamSkid<QueuePairIndex>,
     /// Another such queue pair, which is put into `turns` a cycle later.
     turn: DFF<Bit>,
     turn_qp: DFF<Bits<QP>>,
     #[init(StreamFifo::prompt())]
     items: StreamFifo<Packet, 4, 5>,
+    /// What goes into `items`, a cycle later, because it is known late; `leaves` of the cycle before.
+    item_made: DFF<Bit>,
+    made: DFF<Packet>,
+    has_left: DFF<Bit>,
     tells: StreamFifo<Response, 3, 4>,
     shorten: Shorten,
 
@@ -313,7 +320,7 @@ pub struct Keeper {
     events: DFF<Bits<EVENTS>>,
     due: Signal<Local, Bit>,
     sends_roomy: Signal<Local, Bit>,
-    /// Packets that the packetizer has not given back.
+    /// Packets that the packetizer has not given back, but for one that `has_left` just now.
     sending: DFF<Bits<KEPT_COUNT>>,
     leaves: Signal<Local, Bit>,
     /// Cycles in which the list that had its turn may come for the next one.
@@ -445,6 +452,11 @@ pub struct Keeper {
     writes: Signal<Local, Bit>,
     /// A packet of a queue pair that keeps is sent.
     sends: Signal<Local, Bit>,
+    /// The packet of the list may be sent, unless it has to wait for an answer.
+    may_go: Signal<Local, Bit>,
+    /// All packets of the list are sent with this one: that is known late, and changes the list last.
+    all_sent: Signal<Local, Bit>,
+    makes_item: Signal<Local, Bit>,
     sent: Signal<Local, Packet>,
     /// The packet that is sent is one of a limited queue pair.
     tells_pacer: DFF<Bit>,

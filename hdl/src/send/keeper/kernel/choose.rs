@@ -68,17 +68,17 @@ impl Keeper {
                 self.qp.d.next = self.response.qp.val();
                 self.event.d.next = KeeperEvent::Response;
                 self.look.d.next = true;
-            } else if self.turns.output.valid.val()
+            } else if self.next_turns.output.valid.val()
                 && self.sends_roomy.val()
                 && !self.backed_up.val()
                 && !self.due.val()
                 && (self.was_new.q.val() || !self.packet.valid.val())
-                && !(self.look.q.val() && (self.qp.q.val() == self.turns.output.data.val().qp))
+                && !(self.look.q.val() && (self.qp.q.val() == self.next_turns.output.data.val().qp))
             {
-                self.turns.output.ready.next = true;
+                self.next_turns.output.ready.next = true;
                 self.recent.d.next = NEXT_TURN.into();
                 self.was_new.d.next = false;
-                self.qp.d.next = self.turns.output.data.val().qp;
+                self.qp.d.next = self.next_turns.output.data.val().qp;
                 self.event.d.next = KeeperEvent::Resend;
                 self.look.d.next = true;
             } else if self.packet.valid.val()

@@ -38,7 +38,7 @@ impl Keeper {
             }
         } else {
             // The packet passes as it is.
-            self.items.input.valid.next = true;
+            self.makes_item.next = true;
             self.leaves.next = true;
         }
     }
@@ -122,6 +122,7 @@ impl Keeper {
             }
         }
         self.sent.next.late = true;
+        self.sends.next = self.may_go.val() && !(self.first_time.val() && self.record_waits.val());
         if self.list.q.val().used && self.list.q.val().resending && !self.list.q.val().paused {
             self.turn.d.next = true;
             if (self.first_time.val() && self.record_waits.val()) || self.list.q.val().paced {
@@ -130,11 +131,9 @@ impl Keeper {
                 self.after.next.queued = false;
                 self.turn.d.next = false;
             } else if !self.pages.under_way.val() {
-                self.sends.next = true;
                 self.after.next.cursor = self.follower.val();
                 if self.list.q.val().cursor == self.list.q.val().tail {
-                    self.after.next.resending = false;
-                    self.after.next.queued = false;
+                    self.all_sent.next = true;
                     self.turn.d.next = false;
                 }
             }

@@ -13,7 +13,13 @@ impl Keeper {
                 && (self.crowded.val()
                     || (self.after.val().retrying && !self.after.val().refused)
                     || self.after.val().paused
-                    || (self.that.val().limited && self.after.val().resending));
+                    || (self.that.val().limited
+                        && self.after.val().resending
+                        && !self.all_sent.val()));
+        }
+        if self.all_sent.val() {
+            self.after.next.resending = false;
+            self.after.next.queued = false;
         }
         self.wrote.d.next = self.writes.val();
         self.was_held.d.next = self.that.val().held;

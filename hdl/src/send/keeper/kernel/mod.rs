@@ -66,26 +66,30 @@ impl Logic for Keeper {
             && (self.left.q.val().get_bit(TIME - 1) || !self.left.q.val().any());
 
         // Streams.
-        self.sends_roomy.next = self.items.free.val() >= 4;
+        self.sends_roomy.next = self.items.free.val() >= 5;
         self.tells_roomy.next = self.tells.free.val() >= 4;
         self.packet.ready.next = false;
         self.response.ready.next = false;
-        self.turns.output.ready.next = false;
+        self.next_turns.output.ready.next = false;
         self.turns.input.valid.next = self.turn.q.val();
         self.turns.input.data.next.qp = self.turn_qp.q.val();
         self.turn.d.next = false;
+        self.turns.output.join(&mut self.next_turns.input);
         self.items.output.join(&mut self.shorten.item);
         self.shorten.out.join(&mut self.item);
         self.tells.output.join(&mut self.told);
         self.tells.input.valid.next = false;
-        self.items.input.valid.next = false;
+        self.makes_item.next = false;
         self.sends.next = false;
+        self.all_sent.next = false;
         self.leaves.next = false;
         if self.recent.q.val().any() {
             self.recent.d.next = self.recent.q.val() - 1;
         }
-        self.lists_wait.next = self.turns.output.valid.val() || self.recent.q.val().any();
-        self.backed_up.next = self.lists_wait.val() && (self.sending.q.val() >= FEW);
+        self.lists_wait.next = self.next_turns.output.valid.val() || self.recent.q.val().any();
+        self.backed_up.next = self.lists_wait.val()
+            && ((self.sending.q.val() >= FEW)
+                || (self.has_left.q.val() && (self.sending.q.val() == FEW - 1)));
         self.runs.next = self.state.q.val() == KeeperState::Run;
 
         // The current event: the one in the pipeline, or the one that takes longer.
@@ -122,7 +126,7 @@ impl Logic for Keeper {
         // An event takes effect.
         if self.runs.val() && self.act.q.val() {
             // A `sent` item goes along.
-            self.items.input.valid.next = self.act_carries.q.val();
+            self.makes_item.next = self.act_carries.q.val();
             match self.act_event.q.val() {
                 KeeperEvent::Packet => self.keep_packet(),
                 KeeperEvent::Response => self.take_answer(),
@@ -173,6 +177,8 @@ impl Logic for Keeper {
             self.early.d.next = false;
             self.tells_pacer.d.next = false;
             self.act.d.next = false;
+            self.item_made.d.next = false;
+            self.has_left.d.next = false;
             self.sweep.d.next = 0.into();
             self.kept.d.next = 0.into();
             self.sending.d.next = 0.into();

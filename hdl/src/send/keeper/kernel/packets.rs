@@ -57,6 +57,11 @@ impl Keeper {
         self.new_waits.next = self.list.q.val().used
             && ((self.new_asks.val() && self.all_answers.val())
                 || (self.act_held.q.val().fenced && !self.no_answers.val()));
+        self.may_go.next = self.list.q.val().used
+            && self.list.q.val().resending
+            && !self.list.q.val().paused
+            && !self.list.q.val().paced
+            && !self.pages.under_way.val();
         self.sent.next = self.act_held.q.val();
         self.sent_end.next = self.act_held.q.val().psn;
         if self.new_reads.val() {
@@ -84,7 +89,7 @@ impl Keeper {
         self.paced.valid.next = self.tells_pacer.q.val();
         self.paced.next = self.pacer_packet.q.val();
         if self.sends.val() {
-            self.items.input.valid.next = true;
+            self.makes_item.next = true;
             self.leaves.next = true;
             self.pages.send.valid.next = true;
             if !self.is_older.val() {
@@ -107,10 +112,14 @@ impl Keeper {
         if self.act_event.q.val() == KeeperEvent::Resend {
             self.pages.send.page.next = self.at.q.val();
         }
-        self.items.input.data.next = self.sent.val();
-        if self.leaves.val() && !self.done.valid.val() {
+        self.item_made.d.next = self.makes_item.val();
+        self.made.d.next = self.sent.val();
+        self.items.input.valid.next = self.item_made.q.val();
+        self.items.input.data.next = self.made.q.val();
+        self.has_left.d.next = self.leaves.val();
+        if self.has_left.q.val() && !self.done.valid.val() {
             self.sending.d.next = self.sending.q.val() + 1;
-        } else if self.done.valid.val() && !self.leaves.val() && self.sending.q.val().any() {
+        } else if self.done.valid.val() && !self.has_left.q.val() && self.sending.q.val().any() {
             self.sending.d.next = self.sending.q.val() - 1;
         }
         if self.pages.hold.valid.val() {

@@ -25,7 +25,7 @@ fn items_and_packets_of_many_queue_pairs_take_a_cycle_each() {
         assert_eq!(net.settle(500).len(), 100);
         let sent = &net.bench.sent_at(net.packet)[from..];
         let received = &net.bench.received_at(net.item)[from..];
-        assert!(sent.iter().zip(received).all(|(sent, received)| received - sent == 3));
+        assert!(sent.iter().zip(received).all(|(sent, received)| received - sent == 4));
         let taken = sent[99] - sent[0];
         assert!(a_cycle_each(100).contains(&taken), "{taken} cycles for 100 packets");
     }
@@ -37,7 +37,7 @@ fn items_and_packets_of_many_queue_pairs_take_a_cycle_each() {
     net.bench.take(net.item);
     let at = &net.bench.sent_at(net.packet)[from..];
     assert_eq!(at[99] - at[0], 99);
-    assert_eq!(net.bench.received_at(net.item)[from], at[0] + 3);
+    assert_eq!(net.bench.received_at(net.item)[from], at[0] + 4);
 }
 
 #[test]
