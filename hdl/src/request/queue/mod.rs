@@ -306,6 +306,9 @@ pub struct Queue {
     rests: StreamFifo<Rest, 10, 11>,
     #[init(StreamFifo::prompt())]
     cuts: StreamFifo<CutTurn, 6, 7>,
+    /// A turn was cut in the cycle before: that is known late in a cycle.
+    is_cutting: DFF<Bit>,
+    cutting: DFF<CutTurn>,
     takes_cut: Signal<Local, Bit>,
     takes_rest: Signal<Local, Bit>,
     /// A doorbell of a shared queue waits until the batch of the doorbell before it is over.

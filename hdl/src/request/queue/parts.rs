@@ -25,7 +25,7 @@ const _: () = assert!(MAX_MESSAGE == 1 << 31, "the bit that a longer message has
 ///
 /// # Inputs
 /// `clk`; `begins`: the next block is the first one of a turn; `offered`, with `head`, `dest`, `unread`, `heads` (it
-/// begins an entry), `splits` (its queue pair's messages have parts), `shared` (of a shared queue), `lone` (there is no
+/// begins an entry), `read_head`, `splits` (its queue pair's messages have parts), `shared` (of a shared queue), `lone` (there is no
 /// block behind it in its batch): a block; `taken`: it leaves; `part`: where the part of the current entry begins,
 /// `log_units`: the binary logarithm of the units that it has, but for the last.
 ///
@@ -42,6 +42,8 @@ pub struct Parts {
     pub offered: Signal<In, Bit>,
     /// The block's first granule: that of a head, or a region.
     pub head: Signal<In, Bits<128>>,
+    /// The first granule of a block that is not kept, as it is offered: like `head`, but known earlier.
+    pub read_head: Signal<In, Bits<128>>,
     /// The block's last two granules: if it is a head, those of a destination.
     pub dest: Signal<In, Bits<256>>,
     /// The block could not be read.
@@ -70,6 +72,7 @@ pub struct Parts {
     pub next_is_last: Signal<Out, Bit>,
 
     head_fields: Fields,
+    read_fields: Fields,
     dest_fields: Fields,
     dest_rest: Fields,
     is_send_or_write: Signal<Local, Bit>,
@@ -84,6 +87,9 @@ pub struct Parts {
     next: DFF<Bits<PART>>,
     after_next: DFF<Bits<PART>>,
     count: Signal<Local, Bits<PART>>,
+    /// The region of a block that is not kept has a unit at least.
+    is_large: Signal<Local, Bit>,
+    unused_count: Signal<Local, Bits<32>>,
     rest: Signal<Local, Bit>,
     is_long: Signal<Local, Bit>,
     is_legal: Signal<Local, Bit>,
@@ -94,6 +100,7 @@ impl Logic for Parts {
     #[hdl_gen]
     fn update(&mut self) {
         self.head_fields.data.next = self.head.val();
+        self.read_fields.data.next = self.read_head.val();
         self.dest_fields.data.next = self.dest.val().get_bits::<128>(0);
         self.dest_rest.data.next = self.dest.val().get_bits::<128>(128);
 
@@ -123,11 +130,14 @@ impl Logic for Parts {
         self.after_next.d.next = self.next.q.val() + self.units.val();
         self.count.next = self.head_fields.region_count.val().get_bits::<PART>(LOG_PART_UNIT);
         self.rest.next = self.head_fields.region_count.val().get_bits::<LOG_PART_UNIT>(0).any();
+        // A block that is kept has a part.
+        self.unused_count.next = self.read_fields.region_count.val();
+        self.is_large.next = self.unused_count.val().get_bits::<PART>(LOG_PART_UNIT).any();
         self.weighs.next = self.offered.val()
             && self.second.q.val()
             && !self.unread.val()
             && !self.weighed.q.val()
-            && (self.count.val().any() || self.part.val().any());
+            && (self.is_large.val() || self.part.val().any());
         self.is_long.next = (self.count.val() > self.next.q.val())
             || ((self.count.val() == self.next.q.val()) && self.rest.val());
         self.is_legal.next = !self.head_fields.region_count.val().get_bit(31)

@@ -107,12 +107,15 @@ impl Logic for Share {
             } else if !self.pace.val().any() {
                 self.own.next = 256.into();
             }
-        } else if self.idle.val() {
-            self.own.next = 0.into();
         }
         self.base.next = self.most.val();
         if self.own.val().any() && (self.own.val() < self.most.val()) {
             self.base.next = self.own.val();
+        }
+        // `idle` is known later than the others.
+        if self.idle.val() && !self.is_cut.val() {
+            self.own.next = 0.into();
+            self.base.next = self.most.val();
         }
         if self.judges.val() {
             self.kept.d.next = self.own.val();

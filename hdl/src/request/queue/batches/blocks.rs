@@ -46,6 +46,7 @@ impl Batches {
     pub(super) fn find_parts(&mut self) {
         self.parts.offered.next = self.offered.val();
         self.parts.head.next = self.block.val().get_bits::<128>(0);
+        self.parts.read_head.next = self.resp_data.val().get_bits::<128>(0);
         self.parts.dest.next = self.block.val().get_bits::<256>(256);
         self.parts.unread.next = self.unread.val();
         self.parts.heads.next = self.turns.heads.val();

@@ -117,7 +117,8 @@ impl Batches {
         self.wqe_begins.next = self.left_block.val().begins;
         self.wqe_part.next = self.left_block.val().part;
 
+        // What the slice passes on at once belongs to a read that is `busy`.
         self.at_work.next =
-            self.reads.count.val().any() || self.busy.q.val() || self.slice.out_valid.val();
+            self.reads.count.val().any() || self.busy.q.val() || !self.slice.in_ready.val();
     }
 }

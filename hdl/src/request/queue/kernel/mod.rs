@@ -56,6 +56,7 @@ impl Logic for Queue {
         self.busy.next = self.doorbells.output.valid.val()
             || self.parked.count.val().any()
             || self.rests.output.valid.val()
+            || self.is_cutting.q.val()
             || self.cuts.output.valid.val()
             || self.waits.q.val()
             || (self.state.q.val() != QueueState::Idle)
@@ -66,6 +67,7 @@ impl Logic for Queue {
             self.rung.d.next = false;
             self.turn.d.next = 0.into();
             self.waits.d.next = false;
+            self.is_cutting.d.next = false;
             self.deferred.d.next = 0.into();
             self.heard_rests.d.next = 0.into();
             self.midways.d.next = 0.into();

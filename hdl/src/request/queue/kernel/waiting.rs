@@ -54,6 +54,7 @@ impl Queue {
                 || self.waits.q.val()
                 || (!self.doorbells.output.valid.val() && !self.parked.output.valid.val()));
         self.must_wait.next = self.rests.output.valid.val()
+            || self.is_cutting.q.val()
             || self.cuts.output.valid.val()
             || self.deferred.q.val().any()
             || self.midways.q.val().any()
@@ -76,8 +77,10 @@ impl Queue {
         self.rests.input.data.next.life = self.life.q.val();
         self.rests.input.data.next.heard = !self.silent.q.val();
         self.rests.output.ready.next = false;
-        self.cuts.input.valid.next = self.batches.cut_turn.valid.val();
-        self.cuts.input.data.next = self.batches.cut_turn.val();
+        self.is_cutting.d.next = self.batches.cut_turn.valid.val();
+        self.cutting.d.next = self.batches.cut_turn.val();
+        self.cuts.input.valid.next = self.is_cutting.q.val();
+        self.cuts.input.data.next = self.cutting.q.val();
         self.cuts.output.ready.next = false;
         self.blocked.d.next = (self.doorbells.output.valid.val()
             && (self.doorbells.output.data.val().queue != self.queue.q.val()))
@@ -88,9 +91,9 @@ impl Queue {
             || self.heard_rests.q.val().any()
             || self.heard_midways.q.val().any()
             || self.batches.heard_at_work.val();
-        if self.batches.cut_turn.valid.val()
-            && (self.batches.cut_turn.queue.val() == self.queue.q.val())
-            && (self.batches.cut_turn.life.val() == self.life.q.val())
+        if self.is_cutting.q.val()
+            && (self.cutting.q.val().queue == self.queue.q.val())
+            && (self.cutting.q.val().life == self.life.q.val())
         {
             self.aborted.d.next = true;
         }
