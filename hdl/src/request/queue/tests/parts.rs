@@ -295,6 +295,27 @@ fn a_message_that_was_begun_goes_on_for_a_shared_queue_though_its_queue_pair_is_
     assert_eq!(own.came(&setup), own.expected);
 }
 
+/// Between two parts, nothing of the message is under way but the report of where it goes on.
+#[test]
+fn a_shared_queue_does_not_overtake_a_message_in_parts_whenever_it_is_rung() {
+    let library = library();
+    let mut setup = Setup::new(&library, 7);
+    let mut own = Own::new(&mut setup, 5, 10, false);
+    let mut shared = Own::new(&mut setup, 9, 10, true);
+    for distance in 1..60 {
+        let before = setup.bench.received(setup.wqe).len();
+        own.put(&mut setup, 0, &[3 * part_of(10)]);
+        shared.put(&mut setup, 0, &[10]);
+        setup.doorbell(5, own.position);
+        setup.run(distance);
+        setup.doorbell(9, shared.position);
+        setup.run(400);
+        let came = setup.bench.received(setup.wqe)[before..].iter();
+        let queues: Vec<_> = came.map(|beat| beat.u64("queue")).collect();
+        assert_eq!(queues, [5, 5, 5, 5, 5, 5, 9, 9], "{distance} cycles later");
+    }
+}
+
 /// The entry counts as it is in the ring when its message is begun.
 #[test]
 fn an_entry_is_kept_until_its_last_part() {

@@ -366,6 +366,41 @@ fn packets_are_sent_again_while_the_packetizer_has_few() {
     assert_eq!(net.pages_in_use(), 0);
 }
 
+/// Then each list has its turn a cycle after the one before.
+#[test]
+fn lists_that_have_waited_send_no_more_than_the_packetizer_may_have() {
+    let library = library();
+    let mut net = net(&library, 41);
+    for qp in 0..13 {
+        net.set(qp, &KEEPS);
+    }
+    for qp in 0..12 {
+        net.give(qp, 0, true);
+    }
+    assert_eq!(net.settle(300).len(), 12);
+    for psn in 0..6 {
+        net.give(12, psn, false);
+    }
+    net.bench.run(300);
+    let others = net.bench.take(net.item);
+    assert_eq!(others.len(), 6);
+    for qp in 0..12 {
+        net.answer(qp, 0, syndrome::NAK_PSN);
+    }
+    net.bench.run(300);
+    assert!(net.bench.take(net.item).is_empty());
+    for beat in others {
+        net.bench.send(net.done, Beat::from([("page", beat.u64("page"))]));
+    }
+    net.bench.run(300);
+    let came = net.bench.take(net.item);
+    assert!((FEW..FEW + 3).contains(&(came.len() as u64)), "{} packets", came.len());
+    for beat in &came {
+        net.bench.send(net.done, Beat::from([("page", beat.u64("page"))]));
+    }
+    assert_eq!(net.settle(600).len(), 12 - came.len());
+}
+
 #[test]
 fn numbers_go_on_behind_the_highest_one_with_0() {
     let library = library();
