@@ -129,7 +129,6 @@ impl Walk {
     /// Offers the columns, all but the last one.
     #[hdl_gen]
     pub(super) fn offer_columns(&mut self) {
-        self.step.valid.next = self.told.q.val().any();
         self.step.last.next = false;
         self.addr.d.next = self.row_base.q.val() + self.data.val().get_bits::<64>(0);
         self.bytes.d.next = self.period.q.val().get_bits::<13>(0);
@@ -161,23 +160,20 @@ impl Walk {
                 + FIRST_ELEMENT
                 + bit_cast::<GRANULE_INDEX, 4>(self.element.q.val());
             self.state.d.next = WalkState::Seek;
-        } else {
-            self.step.valid.next = true;
-            if self.step.ready.val() {
-                self.row.d.next = self.end_row.q.val();
-                self.element.d.next = self.end_element.q.val();
-                self.inside.d.next = bit_cast::<ROW, SHORT>(self.end_inside.q.val());
-                self.at.d.next = self.header.q.val()
-                    + FIRST_ELEMENT
-                    + bit_cast::<GRANULE_INDEX, 4>(self.end_element.q.val());
-                self.fresh.d.next = true;
-                self.level.d.next = true;
-                self.known.d.next = !self.spoiled.q.val();
-                self.walked_qp.d.next = self.held.q.val().qp;
-                self.walked_receive.d.next = false;
-                self.ended.valid.next = true;
-                self.state.d.next = WalkState::Idle;
-            }
+        } else if self.step.ready.val() {
+            self.row.d.next = self.end_row.q.val();
+            self.element.d.next = self.end_element.q.val();
+            self.inside.d.next = bit_cast::<ROW, SHORT>(self.end_inside.q.val());
+            self.at.d.next = self.header.q.val()
+                + FIRST_ELEMENT
+                + bit_cast::<GRANULE_INDEX, 4>(self.end_element.q.val());
+            self.fresh.d.next = true;
+            self.level.d.next = true;
+            self.known.d.next = !self.spoiled.q.val();
+            self.walked_qp.d.next = self.held.q.val().qp;
+            self.walked_receive.d.next = false;
+            self.ended.valid.next = true;
+            self.state.d.next = WalkState::Idle;
         }
     }
 }

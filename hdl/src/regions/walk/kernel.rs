@@ -45,13 +45,22 @@ impl Logic for Walk {
         self.look_at_column();
 
         self.ask.ready.next = self.state.q.val() == WalkState::Idle;
-        self.step.valid.next = false;
+        // Whether there is a step must be known early: it decides what the receiver accepts, and that what is next.
+        self.fails.next = self.state.q.val() == WalkState::Fail;
+        self.step.valid.next = self.fails.val()
+            || (self.state.q.val() == WalkState::Plain)
+            || ((self.state.q.val() == WalkState::Columns) && self.told.q.val().any())
+            || ((self.state.q.val() == WalkState::Close) && !self.missed.q.val())
+            || ((self.state.q.val() == WalkState::Fetch) && self.was_covered.q.val())
+            || ((self.state.q.val() == WalkState::Offer)
+                && !self.skips.val()
+                && self.allowed.q.val());
         self.step.addr.next = self.addr.q.val();
         self.step.bytes.next = self.bytes.q.val();
         self.step.plain.next = false;
-        self.step.side.next = false;
+        self.step.side.next = self.state.q.val() == WalkState::Fetch;
         self.step.last.next = self.bytes.q.val() == self.left.q.val();
-        self.step.failed.next = false;
+        self.step.failed.next = self.fails.val();
         self.step.outside.next = self.outside.q.val();
         self.ended.valid.next = false;
         self.ended.region.next = self.held.q.val().region;
@@ -75,7 +84,6 @@ impl Logic for Walk {
             }
             WalkState::Plain => {
                 self.step.plain.next = true;
-                self.step.valid.next = true;
                 if self.step.ready.val() {
                     self.state.d.next = WalkState::Idle;
                 }
@@ -128,8 +136,6 @@ impl Logic for Walk {
             }
             WalkState::Close => self.close(),
             WalkState::Fail => {
-                self.step.valid.next = true;
-                self.step.failed.next = true;
                 self.step.last.next = true;
                 if self.step.ready.val() {
                     self.state.d.next = WalkState::Idle;

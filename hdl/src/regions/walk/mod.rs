@@ -244,6 +244,8 @@ pub struct Walk {
     enters: DFF<Bit>,
     /// The region still has the element at which the packet before has ended.
     resumable: Signal<Local, Bit>,
+    /// The number of that element is one of an element, a cycle before.
+    has_element: DFF<Bit>,
     /// The region has a shape and elements.
     shaped: DFF<Bit>,
     /// Number of the first granule of the next region.
@@ -291,6 +293,8 @@ pub struct Walk {
     by_runs: Signal<Local, Bit>,
     /// The packet's bytes are answered by columns.
     by_columns: Signal<Local, Bit>,
+    /// The packet's bytes cannot be reached.
+    fails: Signal<Local, Bit>,
     /// The current step is a column.
     is_column: Signal<Local, Bit>,
     /// `rest` are the bytes of the row before the next column.

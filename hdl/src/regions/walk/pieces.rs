@@ -66,8 +66,9 @@ impl Walk {
             self.length.d.next = self.row_bytes.q.val();
         }
         self.behind.d.next = self.length.q.val() - self.inside.q.val();
-        self.resumable.next = (self.kind_held.q.val() == CONTIGUOUS)
-            || (bit_cast::<16, 4>(self.resume.element.val()) < self.elements.q.val());
+        self.has_element.d.next =
+            bit_cast::<16, 4>(self.resume.element.val()) < self.elements.q.val();
+        self.resumable.next = (self.kind_held.q.val() == CONTIGUOUS) || self.has_element.q.val();
         self.following.next = self.header.q.val() + 1;
         if self.shaped.q.val() {
             self.following.next = self.header.q.val()
@@ -103,7 +104,6 @@ impl Walk {
     /// Offers the piece.
     #[hdl_gen]
     pub(super) fn offer(&mut self) {
-        self.step.valid.next = !self.skips.val() && self.allowed.q.val();
         self.step.plain.next = self.bytes.q.val() == self.held.q.val().bytes;
         if !self.allowed.q.val() {
             self.state.d.next = WalkState::Fail;

@@ -150,8 +150,6 @@ impl Walk {
     /// Requests the read of that piece.
     #[hdl_gen]
     pub(super) fn fetch(&mut self) {
-        self.step.valid.next = self.was_covered.q.val();
-        self.step.side.next = true;
         self.step.last.next = false;
         if !self.was_covered.q.val() {
             self.state.d.next = WalkState::Fail;
