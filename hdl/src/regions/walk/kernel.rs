@@ -19,9 +19,9 @@ impl Logic for Walk {
             && (self.walked_qp.q.val() == self.held.q.val().qp)
             && (self.walked_receive.q.val() == self.held.q.val().receive)
             && (self.held.q.val().receive || self.continues.val());
-        self.skips.next = self.skip_left.q.val().any();
+        self.skips.d.next = self.skip_left.q.val().any();
         self.wanted.next = self.left.q.val();
-        if self.skips.val() {
+        if self.skips.q.val() {
             self.wanted.next = bit_cast::<13, 6>(self.skip_left.q.val());
         }
 
@@ -53,7 +53,7 @@ impl Logic for Walk {
             || ((self.state.q.val() == WalkState::Close) && !self.missed.q.val())
             || ((self.state.q.val() == WalkState::Fetch) && self.was_covered.q.val())
             || ((self.state.q.val() == WalkState::Offer)
-                && !self.skips.val()
+                && !self.skips.q.val()
                 && self.allowed.q.val());
         self.step.addr.next = self.addr.q.val();
         self.step.bytes.next = self.bytes.q.val();

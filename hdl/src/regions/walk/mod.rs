@@ -262,7 +262,8 @@ pub struct Walk {
     walked_receive: DFF<Bit>,
     /// The packet was `warm` when it was begun.
     continued: DFF<Bit>,
-    skips: Signal<Local, Bit>,
+    /// Bytes are left out, as known a cycle before.
+    skips: DFF<Bit>,
     wanted: Signal<Local, Bits<13>>,
 
     // The current region.

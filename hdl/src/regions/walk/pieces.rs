@@ -107,8 +107,8 @@ impl Walk {
         self.step.plain.next = self.bytes.q.val() == self.held.q.val().bytes;
         if !self.allowed.q.val() {
             self.state.d.next = WalkState::Fail;
-        } else if self.step.ready.val() || self.skips.val() {
-            if self.skips.val() {
+        } else if self.step.ready.val() || self.skips.q.val() {
+            if self.skips.q.val() {
                 self.skip_left.d.next =
                     self.skip_left.q.val() - self.bytes.q.val().get_bits::<6>(0);
             } else {
