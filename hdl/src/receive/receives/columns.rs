@@ -81,8 +81,8 @@ pub struct Columns {
     unused: Signal<Local, Bits<GRANULE_BITS>>,
     unused_head: Signal<Local, Bits<HEAD>>,
     unused_lane: Signal<Local, Bits<4>>,
-    after: Signal<Local, Bits<4>>,
-    after_begun: Signal<Local, Bits<4>>,
+    /// The column that is written.
+    written_column: Signal<Local, Bits<4>>,
     asked: Signal<Local, Bits<COLUMN>>,
 
     // A column that is opened: its number, and the address of its row 0.
@@ -127,12 +127,12 @@ impl Logic for Columns {
         self.heads.read_address.next = self.next_region.val();
         self.unused_head.next = self.heads.read_data.val();
         self.lives.next_region.next = self.next_region.val();
-        // Columns have the numbers of their granules, modulo 16.
-        self.after.next = self.next_column.val() + 1;
+        // The granule of a column has the number of the next one: the head has number 0.
+        self.written_column.next = self.granule.val().get_bits::<4>(0) - 1;
         self.asked.next = (bit_cast::<COLUMN, APPEND>(self.next_region.val()) << 4)
-            | bit_cast::<COLUMN, 4>(self.after.val());
+            | bit_cast::<COLUMN, 4>(self.next_column.val());
         self.shapes.write_address.next = (bit_cast::<COLUMN, APPEND>(self.word.region.val()) << 4)
-            | bit_cast::<COLUMN, 4>(self.granule.val().get_bits::<4>(0));
+            | bit_cast::<COLUMN, 4>(self.written_column.val());
         self.shapes.write_data.next = self.data.whole.val().get_bits::<KEPT>(0);
         self.shapes.read_enable.next = true;
         self.shapes.read_address.next = self.asked.val();
@@ -172,11 +172,10 @@ impl Logic for Columns {
         self.places.write_enable.next = self.is_opened.q.val() || self.begun.val();
         self.places.write_address.next = self.opened_at.q.val();
         self.places.write_data.next = self.place_of.q.val();
-        self.after_begun.next = self.begun_column.val() + 1;
         if self.begun.val() {
             self.places.write_address.next = (bit_cast::<COLUMN, APPEND>(self.begun_region.val())
                 << 4)
-                | bit_cast::<COLUMN, 4>(self.after_begun.val());
+                | bit_cast::<COLUMN, 4>(self.begun_column.val());
             self.places.write_data.next = self.behind.val();
         }
         self.places.ahead.next = self.asked.val();

@@ -5,9 +5,9 @@
 //! transposer takes values of at most 64 B.
 //!
 //! Contract: `begins`, then the columns of a row in their order, each in a cycle of its own, at most 16, while `roomy`.
-//! With the last one `taken` says whether the transposer gets them. If so, `moved` is a pulse when it has planned the
-//! payload; then `after` is the cursor behind the `planned_bytes` that it takes. The cursor, `appends`, `capacity`,
-//! `ram` and `bytes` must stay until then.
+//! In the cycle after the last one `refused` says that the transposer does not get them. If it does, `moved` is a pulse
+//! when it has planned the payload, later than that; then `after` is the cursor behind the `planned_bytes` that it
+//! takes. The cursor, `appends`, `capacity`, `ram` and `bytes` must stay until then.
 
 use super::record::{Cursor, PLACES};
 use crate::primitive::{Multiplier, StreamFifo};
@@ -53,8 +53,8 @@ pub struct Dense {
     pub last: Signal<In, Bit>,
     /// With `last`: one of the columns is not for the transposer.
     pub odd: Signal<In, Bit>,
-    /// With `last`: the transposer gets the columns.
-    pub taken: Signal<Out, Bit>,
+    /// The columns of which the last one came in the cycle before do not go to the transposer.
+    pub refused: Signal<Out, Bit>,
 
     // The transposer.
     /// Columns for the transposer.
@@ -72,6 +72,7 @@ pub struct Dense {
 
     held_odd: DFF<Bit>,
     drops: Signal<Local, Bit>,
+    refuses: DFF<Bit>,
     valid: DFF<Bit>,
     held: DFF<Target>,
     #[init(StreamFifo::prompt())]
@@ -81,6 +82,9 @@ pub struct Dense {
     unused_column: Signal<Local, Bits<PLACES>>,
     plan: DFF<Planned>,
     steps: [DFF<Bit>; 2],
+    /// Rows that are left behind the payload, and the place behind that of its last value.
+    rows_after: DFF<Bits<32>>,
+    behind_after: DFF<Bits<PLACES>>,
     #[init(Multiplier::new(2))]
     multiplier: Multiplier<13, 7, 20>,
 }
@@ -91,7 +95,8 @@ impl Logic for Dense {
         // Columns.
         self.roomy.next = self.targets.free.val() > COLUMNS;
         self.drops.next = self.held_odd.q.val() || self.odd.val();
-        self.taken.next = !self.drops.val();
+        self.refuses.d.next = self.comes.val() && self.last.val() && self.drops.val();
+        self.refused.next = self.refuses.q.val();
         if self.odd.val() {
             self.held_odd.d.next = true;
         }
@@ -135,9 +140,12 @@ impl Logic for Dense {
         self.after.next = self.cursor.val();
         self.after.next.row =
             self.cursor.row.val() + bit_cast::<64, 20>(self.multiplier.product.val());
-        self.after.next.rows = self.cursor.rows.val() - bit_cast::<32, 13>(self.plan.q.val().rows);
-        self.after.next.behind =
+        self.rows_after.d.next =
+            self.cursor.rows.val() - bit_cast::<32, 13>(self.plan.q.val().rows);
+        self.behind_after.d.next =
             self.cursor.first.val() + bit_cast::<PLACES, 4>(self.plan.q.val().column);
+        self.after.next.rows = self.rows_after.q.val();
+        self.after.next.behind = self.behind_after.q.val();
         self.after.next.into = self.plan.q.val().offset;
         if self.plan.q.val().ends {
             self.after.next.into = 0.into();
@@ -154,6 +162,7 @@ impl Logic for Dense {
 
         if self.rst.val() {
             self.valid.d.next = false;
+            self.refuses.d.next = false;
             self.steps[0].d.next = false;
             self.steps[1].d.next = false;
         }

@@ -80,12 +80,12 @@ pub struct Flights {
     present: [DFF<Bit>; JOBS],
     flights: [DFF<Flight>; JOBS],
     fates: [DFF<Fate>; JOBS],
-    // The jobs at the end of the cycle, in their old places; behind the last one there is none.
+    // The jobs at the end of the cycle, in their old places; behind the last one there is none but a new one.
     there: [Signal<Local, Bit>; 9],
     marked: [Signal<Local, Flight>; 9],
     bound: [Signal<Local, Fate>; 9],
-    // The jobs in their new places.
-    stays: [Signal<Local, Bit>; JOBS],
+    // Whether there is a job in each place, the new one included.
+    filled: [Signal<Local, Bit>; 9],
 }
 
 impl Logic for Flights {
@@ -129,28 +129,26 @@ impl Logic for Flights {
             }
         }
 
-        // The oldest job leaves, and a new one comes behind the last.
+        // A new one comes behind the last.
+        self.filled[0].next = self.there[0].val() || self.begun.valid.val();
         for k in 0..8 {
-            self.stays[k].next = self.there[k].val();
+            self.filled[k + 1].next =
+                self.there[k + 1].val() || (self.begun.valid.val() && self.there[k].val());
+            if !self.there[k].val() {
+                self.marked[k].next = self.begun.val();
+                self.bound[k].next = self.bound[8].val();
+            }
+        }
+
+        // The oldest job leaves, which is known late.
+        for k in 0..8 {
+            self.present[k].d.next = self.filled[k].val();
             self.flights[k].d.next = self.marked[k].val();
             self.fates[k].d.next = self.bound[k].val();
             if self.ended.val() {
-                self.stays[k].next = self.there[k + 1].val();
+                self.present[k].d.next = self.filled[k + 1].val();
                 self.flights[k].d.next = self.marked[k + 1].val();
                 self.fates[k].d.next = self.bound[k + 1].val();
-            }
-            self.present[k].d.next = self.stays[k].val();
-            if !self.stays[k].val() {
-                self.flights[k].d.next = self.begun.val();
-                self.fates[k].d.next = self.bound[8].val();
-            }
-        }
-        if self.begun.valid.val() && !self.stays[0].val() {
-            self.present[0].d.next = true;
-        }
-        for k in 0..7 {
-            if self.begun.valid.val() && self.stays[k].val() {
-                self.present[k + 1].d.next = true;
             }
         }
         if self.rst.val() {

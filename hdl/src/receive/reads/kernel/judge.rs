@@ -61,8 +61,14 @@ impl Reads {
         self.addr.d.next =
             self.span.val().get_bits::<64>(0) + bit_cast::<64, 32>(self.at.q.val().into);
         self.bytes.d.next = self.fits.val();
-        self.last.d.next = self.fits.val() == self.left.q.val();
-        self.next_piece.d.next = bit_cast::<32, 13>(self.fits.val()) == self.room.val();
+        // Compared with what `fits` would be, because that is known late.
+        self.last.d.next = !self.ends_early.val();
+        self.next_piece.d.next =
+            self.ends_early.val() || (self.room.val() == bit_cast::<32, 13>(self.left.q.val()));
+        if self.at.q.val().atomic && self.left.q.val().any() {
+            self.last.d.next = self.left.q.val() == 1;
+            self.next_piece.d.next = self.room.val() == 1;
+        }
         self.left.d.next = 0.into();
         if self.ends_early.val() {
             self.left.d.next = self.left.q.val() - self.room.val().get_bits::<13>(0);

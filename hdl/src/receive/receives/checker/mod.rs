@@ -73,7 +73,9 @@ pub struct Checker {
     /// The reach of a strided region is not known yet.
     waits: Signal<Local, Bit>,
     piece_held: DFF<Piece>,
+    /// Granules of the piece that are left, but for a piece that is `fresh`.
     rest: DFF<Bits<3>>,
+    left: Signal<Local, Bits<3>>,
     /// Number of places of the entry that are written.
     index: DFF<Bits<PLACES>>,
     looks: Signal<Local, Bit>,

@@ -106,6 +106,9 @@ pub struct Planner {
     // Doorbells and listed queues that wait.
     bells: StreamFifo<Doorbell, 10, 11>,
     work: StreamFifo<Named, 12, 13>,
+    /// A queue that goes into `work`.
+    is_listed: DFF<Bit>,
+    listed: DFF<Bits<QUEUE>>,
     reads: StreamFifo<UnderWay, 6, 7>,
     /// The last pass was for a doorbell.
     bell_last: DFF<Bit>,

@@ -5,7 +5,7 @@
 //!
 //! Contract: one operation starts in a cycle, in the order of the ports below; it sees all that started before it.
 //! `seen` belongs to the look that was taken in the cycle before, `popped` to the pop two cycles before. A pop takes
-//! two turns. A pop that `keeps` leaves the entry of a receive that appends in its queue, and finds nothing if the
+//! two turns, and so does a block that comes. A pop that `keeps` leaves the entry of a receive that appends in its queue, and finds nothing if the
 //! entry has many regions and there is no room for them. The host's words are accepted at once: they come at least two
 //! cycles apart, except while all tables are cleared, when nothing else may be offered.
 
@@ -79,7 +79,7 @@ pub struct Pool {
     pub look: Stream<In, Named>,
     /// State of the queue of `look`, one cycle before.
     pub seen: Signals<Out, QueueState>,
-    /// The taker may ask for a block in this cycle: blocks that were read wait meanwhile. Without it `pop` must not be
+    /// The taker may ask for a block in this cycle: a block that was read waits meanwhile. Without it `pop` must not be
     /// valid.
     pub may_pop: Signal<In, Bit>,
     /// The taker asks for a block.
@@ -117,6 +117,8 @@ pub struct Pool {
     planned: DFF<Plan>,
     marked: DFF<Mark>,
     asked: DFF<Pop>,
+    /// A block that has come; `has_arrived`: it waits for its turn.
+    has_arrived: DFF<Bit>,
     arrived: DFF<Arrived>,
 
     states: Table<STATE, QUEUE>,

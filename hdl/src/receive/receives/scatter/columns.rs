@@ -49,12 +49,7 @@ impl Scatter {
                 != bit_cast::<32, 7>(self.cursor.q.val().period.get_bits::<7>(0));
             if self.aimed.q.val() == self.extents.val().get_bits::<5>(0) {
                 self.dense.last.next = true;
-                self.cursor.d.next.dense = false;
-                self.state.d.next = ScatterState::Cut;
-                if self.dense.taken.val() {
-                    self.cursor.d.next.dense = true;
-                    self.state.d.next = ScatterState::Plan;
-                }
+                self.state.d.next = ScatterState::Plan;
             }
         }
     }
@@ -78,6 +73,11 @@ impl Scatter {
             self.bytes.d.next = self.bytes.q.val() - self.dense.planned_bytes.val();
             self.turned.d.next = true;
             self.state.d.next = ScatterState::Offer;
+        }
+        if self.dense.refused.val() {
+            // The columns are not for the transposer.
+            self.cursor.d.next.dense = false;
+            self.state.d.next = ScatterState::Cut;
         }
     }
 }

@@ -126,11 +126,7 @@ impl Scatter {
             if self.aims.q.val() {
                 self.dense.last.next = true;
                 self.dense.odd.next = !self.intact.q.val();
-                self.cursor.d.next.dense = false;
-                if self.dense.taken.val() {
-                    self.cursor.d.next.dense = true;
-                    self.state.d.next = ScatterState::Plan;
-                }
+                self.state.d.next = ScatterState::Plan;
             }
         }
     }

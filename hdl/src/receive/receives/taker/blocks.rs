@@ -16,6 +16,7 @@ impl Taker {
         self.now.next.cq = self.places.read_data.val().get_bits::<CQ>(0);
         self.now.next.shared = self.places.read_data.val().get_bit(CQ);
         self.found.next = self.block.q.val().kind == PoppedKind::Block;
+        self.is_later.next = self.block.q.val().kind == PoppedKind::Later;
         self.regions.next = self.block.q.val().data.get_bits::<REGIONS>(16);
         self.types.next = self.block.q.val().data.get_bits::<32>(96);
         self.head.next = true;
@@ -26,7 +27,9 @@ impl Taker {
             self.behind.next = self.left.q.val() - 4;
         }
         self.granules.next = self.block.q.val().data;
-        self.blocks.next = 0.into();
+        // A head block has two regions, further ones four. Of the block that comes, because the sum takes long.
+        self.blocks.next =
+            (bit_cast::<32, REGIONS>(self.popped.data.val().get_bits::<REGIONS>(16)) + 5) >> 2;
         if !self.goes_on.q.val() {
             self.now.next.wr_id = self.block.q.val().data.get_bits::<64>(128);
             self.now.next.position = self.block.q.val().position;
@@ -37,18 +40,15 @@ impl Taker {
                 && !self.flush.q.val();
             self.now.next.pieces = (self.types.val() & ODD_BITS).any();
             self.granules.next = bit_cast::<512, 256>(self.block.q.val().data.get_bits::<256>(256));
-            // A head block has two regions, further ones four.
-            self.blocks.next =
-                (bit_cast::<32, REGIONS>(self.block.q.val().data.get_bits::<REGIONS>(16)) + 5) >> 2;
             self.head.next = (self.block.q.val().data.get_bits::<16>(0) == MAGIC)
                 && (self.block.q.val().data.get_bits::<16>(16) <= MOST_REGIONS)
                 && !self.block.q.val().data.get_bits::<26>(38).any()
                 && (self.block.q.val().data.get_bits::<6>(32)
                     == bit_cast::<6, REGIONS>(self.block.q.val().data.get_bits::<REGIONS>(16)) + 2)
-                && (self.block.q.val().data.get_bits::<32>(64) == self.block.q.val().position)
+                && self.positioned.q.val()
                 && !self.block.q.val().data.get_bits::<32>(96).any()
                 && !self.block.q.val().data.get_bits::<64>(192).any()
-                && (self.blocks.val() <= self.block.q.val().posted);
+                && self.posted_all.q.val();
             self.here.next = self.regions.val().get_bits::<3>(0);
             self.behind.next = 0.into();
             if self.regions.val() > 2 {
@@ -79,7 +79,7 @@ impl Taker {
             && (self.block.q.val().data.get_bits::<16>(0) == APPEND_MAGIC)
             && !self.block.q.val().data.get_bits::<16>(16).any()
             && (self.block.q.val().data.get_bits::<32>(32) == APPEND_GRANULES)
-            && (self.block.q.val().data.get_bits::<32>(64) == self.block.q.val().position)
+            && self.positioned.q.val()
             && !self.types.val().any()
             && !self.block.q.val().data.get_bits::<64>(192).any()
             && !self.block.q.val().data.get_bits::<96>(288).any();
@@ -106,7 +106,7 @@ impl Taker {
             && !self.extra.val().any()
             && (self.block.q.val().data.get_bits::<32>(32) > 2)
             && (self.block.q.val().data.get_bits::<32>(32) <= MOST_GRANULES + 2)
-            && (self.block.q.val().data.get_bits::<32>(64) == self.block.q.val().position)
+            && self.positioned.q.val()
             && !self.block.q.val().data.get_bits::<64>(192).any()
             && (self.described_blocks.val() <= self.block.q.val().posted);
         self.walk_ends.next = self.granules_left.q.val() == 1;

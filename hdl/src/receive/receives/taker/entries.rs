@@ -89,9 +89,12 @@ impl Taker {
         // The entry waits until there is room among those in use. One that is checked granule by granule waits
         // also
         // until all before it are named.
-        self.piece.valid.next = !self.described.val() && self.fits.val();
-        self.dry.write_enable.next = !self.goes_on.q.val() && !self.flush.q.val();
-        if self.described.val() && !self.walks.q.val() && !self.alone.val() {
+        self.piece.valid.next = !self.described.val() && self.fits.val() && !self.is_later.val();
+        self.dry.write_enable.next =
+            !self.goes_on.q.val() && !self.flush.q.val() && !self.is_later.val();
+        if self.is_later.val() {
+            self.state.d.next = TakerState::Pause;
+        } else if self.described.val() && !self.walks.q.val() && !self.alone.val() {
             self.state.d.next = TakerState::Judge;
         } else if self.described.val() {
             // The head is given to the checker alone.

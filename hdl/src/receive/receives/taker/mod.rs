@@ -177,6 +177,11 @@ pub struct Taker {
     denied: DFF<Bit>,
     pause: DFF<Bits<3>>,
     block: DFF<Popped>,
+    /// That block names its own position; all blocks that its entry has, if it is a head, were posted.
+    positioned: DFF<Bit>,
+    posted_all: DFF<Bit>,
+    /// The block has not come yet.
+    is_later: Signal<Local, Bit>,
     name: DFF<Name>,
     /// Regions of the entry in further blocks.
     left: DFF<Bits<REGIONS>>,

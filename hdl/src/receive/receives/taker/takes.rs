@@ -80,13 +80,15 @@ impl Taker {
     #[hdl_gen]
     pub(super) fn take_answer(&mut self) {
         self.block.d.next = self.popped.val();
+        self.positioned.d.next =
+            self.popped.data.val().get_bits::<32>(64) == self.popped.position.val();
+        self.posted_all.d.next = self.blocks.val() <= self.popped.posted.val();
         self.pause.d.next = 0.into();
         if self.popped.valid.val() {
             self.waiting.d.next = false;
             self.state.d.next = TakerState::Judge;
             if self.popped.kind.val() == PoppedKind::Later {
                 self.waiting.d.next = true;
-                self.state.d.next = TakerState::Pause;
             }
         }
     }

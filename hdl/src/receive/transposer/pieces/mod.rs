@@ -92,7 +92,8 @@ pub struct Pieces {
     x: DFF<Bits<6>>,
     /// Pieces of a row.
     row_pieces: DFF<Bits<9>>,
-    needed: Signal<Local, Bits<9>>,
+    /// Pieces that are still to follow the row's last one.
+    needed: DFF<Bits<5>>,
     /// Whole rows in 16 pieces, and pieces beyond these.
     whole: DFF<Bits<5>>,
     rest: DFF<Bits<5>>,

@@ -15,7 +15,8 @@ impl Checker {
             && !self.done.q.val();
         self.piece.ready.next =
             self.settled.val() || (!self.working.q.val() && !self.piece_held.q.val().ends);
-        self.passes.next = self.fresh.q.val() && self.name.q.val().pieces;
+        self.passes.next =
+            self.fresh.q.val() && (self.piece_held.q.val().here != 0) && self.name.q.val().pieces;
         self.looks.next = (self.piece_held.q.val().here != 0) && !self.name.q.val().pieces;
         self.contiguous.next =
             self.looks.val() && (self.piece_held.q.val().kind == GranuleKind::Contiguous);
@@ -30,14 +31,19 @@ impl Checker {
             && (self.piece_held.q.val().kind == GranuleKind::Extent);
         self.waits.next =
             self.looks.val() && self.piece_held.q.val().closes && !self.strided.done.val();
-        self.last.next = (self.rest.q.val() <= 1) && !self.waits.val();
+        self.left.next = self.rest.q.val();
+        if self.fresh.q.val() {
+            self.left.next = self.piece_held.q.val().here;
+        }
+        self.last.next = (self.left.val() <= 1) && !self.waits.val();
         self.addr.next = self.piece_held.q.val().data.get_bits::<64>(0);
         self.len.next = self.piece_held.q.val().data.get_bits::<32>(64);
         self.key.next = self.piece_held.q.val().data.get_bits::<32>(96);
         if self.working.q.val() {
             self.piece_held.d.next.data = self.piece_held.q.val().data >> 128;
+            self.rest.d.next = self.left.val();
             if !self.waits.val() {
-                self.rest.d.next = self.rest.q.val() - 1;
+                self.rest.d.next = self.left.val() - 1;
             }
             if self.contiguous.val() || self.shape.val() || self.extent.val() || self.passes.val() {
                 self.index.d.next = self.index.q.val() + 1;
@@ -52,11 +58,14 @@ impl Checker {
     #[hdl_gen]
     pub(super) fn take_piece(&mut self) {
         self.fresh.d.next = false;
+        // Whether it is malformed is known late, and so counts a cycle later.
+        if self.fresh.q.val() && self.piece_held.q.val().malformed {
+            self.malformed.d.next = true;
+        }
         if self.piece.ready.val() && self.piece.valid.val() {
             self.working.d.next = true;
-            self.fresh.d.next = self.piece.here.val() != 0;
+            self.fresh.d.next = true;
             self.piece_held.d.next = self.piece.val();
-            self.rest.d.next = self.piece.here.val();
             if self.piece.starts.val() {
                 self.index.d.next = 0.into();
                 self.name.d.next = self.piece.name.val();
@@ -73,9 +82,6 @@ impl Checker {
                 }
             }
             self.found.d.next = self.piece.found.val();
-            if self.piece.malformed.val() {
-                self.malformed.d.next = true;
-            }
             if self.piece.nameless.val() {
                 self.name.d.next.wr_id = 0.into();
             }

@@ -78,11 +78,13 @@ impl Logic for Planner {
 
         self.busy.next = self.bells.output.valid.val()
             || self.reads.output.valid.val()
+            || !self.append.ready.val()
             || (self.state.q.val() != PlannerState::Idle);
 
         if self.rst.val() {
             self.state.d.next = PlannerState::Idle;
             self.bell_last.d.next = false;
+            self.is_listed.d.next = false;
         }
     }
 }

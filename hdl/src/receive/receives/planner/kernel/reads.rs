@@ -10,8 +10,11 @@ impl Planner {
     pub(super) fn fill_plan(&mut self) {
         self.doorbell.join(&mut self.bells.input);
         self.bells.output.ready.next = false;
-        self.work.input.valid.next = self.list.valid.val();
-        self.work.input.data.next.queue = self.list.queue.val();
+        // That a queue is listed is known late.
+        self.is_listed.d.next = self.list.valid.val();
+        self.listed.d.next = self.list.queue.val();
+        self.work.input.valid.next = self.is_listed.q.val();
+        self.work.input.data.next.queue = self.listed.q.val();
         self.work.output.ready.next = false;
         self.look.valid.next = false;
         self.look.queue.next = self.queue.q.val();

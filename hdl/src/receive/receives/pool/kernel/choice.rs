@@ -21,7 +21,7 @@ impl Pool {
         self.mark.ready.next = self.marks.val() && !self.halts.output.valid.val();
         self.look.ready.next = self.looks.val();
         self.pop.ready.next = self.pops.val();
-        self.append.ready.next = self.pops.val() && !self.may_pop.val();
+        self.append.ready.next = !self.has_arrived.q.val();
         if self.operation.q.val() == PoolOperation::Pop {
             self.chosen.next = PoolOperation::Give;
         } else if self.renews.q.val() {
@@ -40,9 +40,9 @@ impl Pool {
         } else if self.look.valid.val() {
             self.chosen.next = PoolOperation::Look;
             self.chosen_queue.next = self.look.queue.val();
-        } else if self.append.valid.val() {
+        } else if self.has_arrived.q.val() {
             self.chosen.next = PoolOperation::Append;
-            self.chosen_queue.next = self.append.queue.val();
+            self.chosen_queue.next = self.arrived.q.val().queue;
         }
     }
 
@@ -67,7 +67,14 @@ impl Pool {
         if self.halts.output.valid.val() {
             self.marked.d.next = self.halts.output.data.val();
         }
-        self.arrived.d.next = self.append.val();
+        if self.pops.val() && !self.may_pop.val() {
+            self.has_arrived.d.next = false;
+        }
+        // The block stays until its operation is carried out.
+        if !self.has_arrived.q.val() {
+            self.has_arrived.d.next = self.append.valid.val();
+            self.arrived.d.next = self.append.val();
+        }
         self.states.ahead.next = self.chosen_queue.val();
         if self.select.receive_enable.val() {
             self.renews.d.next = true;

@@ -31,6 +31,7 @@ impl Logic for Pool {
 
         if self.rst.val() {
             self.renews.d.next = false;
+            self.has_arrived.d.next = false;
             self.operation.d.next = PoolOperation::Rest;
             self.free_head.d.next = 0.into();
             self.free_tail.d.next = 4095.into();

@@ -17,6 +17,7 @@ impl Logic for Pieces {
             TableState::Count => {
                 self.index.d.next = 0.into();
                 self.times.d.next = 1.into();
+                self.needed.d.next = 16.into();
                 self.state.d.next = TableState::Extend;
             }
             TableState::Extend => self.extend(),

@@ -37,7 +37,6 @@ impl Pieces {
         self.short_len.next = self.width.val().get_bits::<2>(0) - 1;
         self.behind.next = self.at.q.val() + bit_cast::<9, 5>(self.count.val());
         self.next_index.next = self.index.q.val() + 1;
-        self.needed.next = self.row_pieces.q.val() + 16;
     }
 
     /// Writes a column's pieces, each into its bank.
@@ -114,7 +113,8 @@ impl Pieces {
             self.index.d.next = 0.into();
             self.times.d.next = self.times.q.val() + 1;
         }
-        if self.behind.val() >= self.needed.val() {
+        self.needed.d.next = self.needed.q.val() - self.count.val();
+        if self.count.val() >= self.needed.q.val() {
             self.state.d.next = TableState::Ready;
         }
     }
