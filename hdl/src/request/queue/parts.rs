@@ -25,9 +25,9 @@ const _: () = assert!(MAX_MESSAGE == 1 << 31, "the bit that a longer message has
 ///
 /// # Inputs
 /// `clk`; `begins`: the next block is the first one of a turn; `offered`, with `head`, `dest`, `unread`, `heads` (it
-/// begins an entry), `read_head`, `splits` (its queue pair's messages have parts), `shared` (of a shared queue), `lone` (there is no
-/// block behind it in its batch): a block; `taken`: it leaves; `part`: where the part of the current entry begins,
-/// `log_units`: the binary logarithm of the units that it has, but for the last.
+/// begins an entry), `read_head`, `splits` (its queue pair's messages have parts), `shared` (of a shared queue), `lone`
+/// (there is no block behind it in its batch): a block; `taken`: it leaves; `part`: where the part of the current entry
+/// begins, `log_units`: the binary logarithm of the units that it has, but for the last.
 ///
 /// # Outputs
 /// `looking`: the block is not to leave yet; `pauses`: with it a part leaves that is not the last; then `next_part`:

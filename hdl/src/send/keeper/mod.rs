@@ -23,14 +23,14 @@
 //! covers the oldest packet alone, a packet that is sent again, and a look at a clock take a cycle each; a `sent` item
 //! goes along with an event that sends nothing. A packet or an acknowledgement may follow one of the same queue pair at
 //! once, because the third stage hands the list on; other events of that queue pair are chosen a cycle later. An
-//! acknowledgement is at the output 3 cycles after it was accepted, a packet after 4. An acknowledgement that covers more, or has something sent again,
-//! takes 4 cycles more, and 2 for each packet that it covers; a queue pair that is closed or written anew takes 4, and
-//! 2 for each packet that it has; nothing else is done meanwhile. Acknowledgements go before packets; packets that are
-//! sent again take turns with new ones, queue pair by queue pair, and both wait while the packetizer has four packets
-//! to send: what is lost again is sent again so much sooner. When there is nothing else to do, and after every 31
-//! events, the next queue pair's clock is looked at, so that a timeout is noticed at most 4,096 idle cycles late, or
-//! about half a millisecond under full load. Nothing is accepted in the 4,096 cycles after a reset. The sequence
-//! numbers that a queue pair sends follow each other without a gap.
+//! acknowledgement is at the output 3 cycles after it was accepted, a packet after 4. An acknowledgement that covers
+//! more, or has something sent again, takes 4 cycles more, and 2 for each packet that it covers; a queue pair that is
+//! closed or written anew takes 4, and 2 for each packet that it has; nothing else is done meanwhile. Acknowledgements
+//! go before packets; packets that are sent again take turns with new ones, queue pair by queue pair, and both wait
+//! while the packetizer has four packets to send: what is lost again is sent again so much sooner. When there is
+//! nothing else to do, and after every 31 events, the next queue pair's clock is looked at, so that a timeout is
+//! noticed at most 4,096 idle cycles late, or about half a millisecond under full load. Nothing is accepted in the
+//! 4,096 cycles after a reset. The sequence numbers that a queue pair sends follow each other without a gap.
 //!
 //! READs and atomics (IBTA 1.4 section 9.7.3.1, 9.4.4) are packets like the others, with these exceptions: a READ takes
 //! as many sequence numbers as its answer has packets, and each of these acknowledges a part of the READ; sent again,

@@ -86,9 +86,8 @@ impl Taker {
     /// Gives the block to the checker.
     #[hdl_gen]
     pub(super) fn judge(&mut self) {
-        // The entry waits until there is room among those in use. One that is checked granule by granule waits
-        // also
-        // until all before it are named.
+        // The entry waits until there is room among those in use. One that is checked granule by granule
+        // also waits until all before it are named.
         self.piece.valid.next = !self.described.val() && self.fits.val() && !self.is_later.val();
         self.dry.write_enable.next =
             !self.goes_on.q.val() && !self.flush.q.val() && !self.is_later.val();
