@@ -13,13 +13,14 @@ pub const BEAT: u64 = 64;
 /// Combinational: a comparison with each multiple of the row's length, then a selection.
 ///
 /// # Inputs
-/// `reach`: `start` plus 64, where `start` is less than the row's length. `thin_rows`: rows of a beat if they have 1 to 3 bytes, else 0; beats then all
-/// start with a row, and the other inputs are not used. `multiple[k]`: `k` + 1 times the row's length; if rows have
-/// more than 64 bytes, the length for `k` = 0, and 2,047 for the others, none of which a beat completes.
+/// `reach`: `start` plus 64, where `start` is less than the row's length. `thin_rows`: rows of a beat if they have 1 to
+/// 3 bytes, else 0; beats then all start with a row, and the other inputs are not used. `multiple[k]`: `k` + 1 times
+/// the row's length; if rows have more than 64 bytes, the length for `k` = 0, and 2,047 for the others, none of which a
+/// beat completes.
 ///
 /// # Outputs
-/// `rows` (0 to 16, or `thin_rows`), `touched` (`rows`, one more if the beat ends within a row), `next_reach`, the `reach`
-/// of the beat behind this one, `exact` (the beat ends with a row, so that `next_reach` is 64).
+/// `rows` (0 to 16, or `thin_rows`), `touched` (`rows`, one more if the beat ends within a row), `next_reach` (the
+/// `reach` of the beat behind this one), `exact` (the beat ends with a row, so that `next_reach` is 64).
 #[derive(LogicBlock, BlockDefault)]
 pub struct Stride {
     /// 64 more than the byte of its first row with which the beat starts.
@@ -37,12 +38,15 @@ pub struct Stride {
     /// The beat ends with a row.
     pub exact: Signal<Out, Bit>,
 
-    // Bit k: the beat completes k rows, or reaches beyond these.
+    /// Bit k: the beat completes k rows at least.
     reaches: Signal<Local, Bits<18>>,
+    /// Bit k: the beat has bytes behind k rows.
     exceeds: Signal<Local, Bits<17>>,
-    // Bit k: the beat completes k rows; it reaches into the row behind k others; it ends with row k.
+    /// Bit k: the beat completes k rows exactly.
     one: Signal<Local, Bits<17>>,
+    /// Bit k: the beat touches k + 1 rows exactly.
     into: Signal<Local, Bits<16>>,
+    /// Bit k: the beat ends with its row k, counted from 0.
     ends: Signal<Local, Bits<16>>,
     past: Select<17, 11>,
     count: Select<17, 5>,

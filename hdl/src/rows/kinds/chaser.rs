@@ -164,7 +164,7 @@ pub struct Chaser {
     error: DFF<Bit>,
     /// Number of records of the chain before this one.
     before: DFF<Bits<25>>,
-    /// The same, with this one.
+    /// The same, with this one: kept, because what depends on the sum is known late.
     count_new: DFF<Bits<25>>,
     ends: Signal<Local, Bit>,
     outside: Signal<Local, Bit>,

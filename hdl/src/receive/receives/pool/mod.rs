@@ -5,9 +5,10 @@
 //!
 //! Contract: one operation starts in a cycle, in the order of the ports below; it sees all that started before it.
 //! `seen` belongs to the look that was taken in the cycle before, `popped` to the pop two cycles before. A pop takes
-//! two turns, and so does a block that comes. A pop that `keeps` leaves the entry of a receive that appends in its queue, and finds nothing if the
-//! entry has many regions and there is no room for them. The host's words are accepted at once: they come at least two
-//! cycles apart, except while all tables are cleared, when nothing else may be offered.
+//! two turns. A block that comes waits for its turn in a register, so that one comes in two cycles at most. A pop that
+//! `keeps` leaves the entry of a receive that appends in its queue, and finds nothing if the entry has many regions and
+//! there is no room for them. The host's words are accepted at once: they come at least two cycles apart, except while
+//! all tables are cleared, when nothing else may be offered.
 
 mod kernel;
 

@@ -72,7 +72,7 @@ impl<const RECORDS: usize> Lister<RECORDS> {
             && !self.head.q.val().column_order
             && (self.dests_now.val() <= MOST_CHECK_TURNS)
             && (!self.head.q.val().is_write || self.keeps_now.val());
-        // In this state, nothing begins that is not under way.
+        // In this state no row, list or chain is begun, so that what is quiet stays so.
         self.rests.d.next = (self.state.q.val() == ListerState::Finish)
             && self.quiet.val()
             && !self.finder.busy.val()

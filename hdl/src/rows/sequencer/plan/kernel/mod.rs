@@ -67,7 +67,7 @@ impl Logic for Plan {
             && self.request_kinds.val()
             && !self.request_status.val().any()
             && self.request_dests.val().any();
-        // Nothing can follow what has left: this state adds nothing.
+        // In this state the plan emits nothing, so that what has drained stays so.
         self.kinds_may_start.d.next =
             (self.state.q.val() == PlanState::Kinds) && self.drained.val() && self.free.val();
         self.kinds_forget.next = false;
